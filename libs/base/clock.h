@@ -1,5 +1,5 @@
 // Clock is the source of time. Nothing else in Weft reads the time, so a test
-// that advances a ManualClock controls all of it.
+// that advances a ManualClock controls all time in the program.
 //
 // The system time may be set during a long job. So there are two times: one for
 // waiting and measuring, and the time of day.
@@ -11,25 +11,27 @@
 
 namespace weft {
 
-// Thread-safe.
+// Clock is thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
-  // The time for deadlines and measurements. It may differ from the time of day
-  // after the system time was set.
+  // Returns the time for deadlines and measurements. It may differ from the
+  // time of day after the system time was set.
   virtual absl::Time Now() const = 0;
-  // The time of day of the system, for values that people and other programs
-  // compare with their own: file names and times of events, request signatures.
+  // Returns the system's time of day. It is for values that people and other
+  // programs compare with their own time: file names, times of events, and
+  // request signatures.
   virtual absl::Time WallTime() const { return Now(); }
 };
 
-// The system clock.
+// SystemClock is the clock of the operating system.
 class SystemClock : public Clock {
  public:
   absl::Time Now() const override { return absl::Now(); }
 };
 
-// Stands still until it is advanced. Starts one day after the Unix epoch.
+// ManualClock is a clock for tests that stands still until it is advanced. It
+// starts one day after the Unix epoch.
 class ManualClock : public Clock {
  public:
   absl::Time Now() const override {

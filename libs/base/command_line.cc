@@ -17,8 +17,9 @@
 namespace weft {
 namespace {
 
-// Abseil defines flags of its own, such as --flagfile and --help=...;
-// --helpfull lists these.
+// Returns whether a flag that is defined in `file` belongs to Weft. Abseil
+// defines further flags, such as --flagfile and --help=...; --helpfull lists
+// these.
 bool IsOfWeft(absl::string_view file) {
   return !absl::StrContains(file, "absl/flags/");
 }
@@ -31,8 +32,8 @@ void ShowFlagsOfLibraries() {
   absl::SetFlagsUsageConfig(config);
 }
 
-// Returns null if the program has no such flag. --noNAME turns off a boolean
-// flag.
+// Returns the flag, or null if the program has no such flag. "noNAME" finds the
+// boolean flag NAME, which --noNAME turns off.
 const absl::CommandLineFlag* FindFlag(absl::string_view name) {
   const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
   if (flag != nullptr || !absl::ConsumePrefix(&name, "no")) return flag;
@@ -40,15 +41,16 @@ const absl::CommandLineFlag* FindFlag(absl::string_view name) {
   return flag != nullptr && flag->IsOfType<bool>() ? flag : nullptr;
 }
 
-// Some flags of Abseil are not registered, such as --help=MATCH.
+// Returns whether Abseil handles the flag without registering it, such as
+// --help=MATCH.
 bool IsHandledByAbseil(absl::string_view name) {
   return absl::StartsWith(name, "help") || name == "version" ||
          name == "only_check_args";
 }
 
-// Returns the first of `arguments` that names a flag the program does not have,
-// without its dashes and value; empty if there is none. Abseil's parser would
-// refuse it too, but suggests no other flag.
+// Returns the first of `arguments` that names a flag which the program does not
+// have, without dashes and value. Returns "" if all flags exist. Abseil's
+// parser also refuses an unknown flag, but does not suggest a similar one.
 absl::string_view UnknownFlag(const std::vector<absl::string_view>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     absl::string_view name = arguments[i];

@@ -1,7 +1,7 @@
 // ParseFlags parses the command-line flags of Weft's programs.
 //
-// Flags are Abseil's (ABSL_FLAG) and may be defined anywhere in the program.
-// Abseil's own --help shows only the flags of main's file; the flags of a
+// Flags use Abseil (ABSL_FLAG) and may be defined anywhere in the program.
+// Abseil's own --help shows only the flags in main's file, but the flags of a
 // service are defined in libraries.
 #ifndef WEFT_LIBS_BASE_COMMAND_LINE_H_
 #define WEFT_LIBS_BASE_COMMAND_LINE_H_

@@ -1,8 +1,8 @@
 // Counter counts how often something has happened, or sums an amount. Adding
 // costs one relaxed atomic addition.
 //
-// Threads: thread-safe. Values of several counters read one after the other may
-// be from different times.
+// Threads: thread-safe. Counters that are read one after another may show
+// values from different times.
 #ifndef WEFT_LIBS_BASE_COUNTER_H_
 #define WEFT_LIBS_BASE_COUNTER_H_
 

@@ -8,12 +8,13 @@
 namespace weft {
 namespace {
 
-// ISA-L takes the length as an int.
+// The maximum number of bytes in one call of ISA-L, which takes the length as
+// an int.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
 
 }  // namespace
 
-// ISA-L expects its caller to invert the register, before and after.
+// ISA-L expects its caller to invert the register before and after the call.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data) {
   uint32_t reg = ~crc;
   while (!data.empty()) {

@@ -14,8 +14,8 @@
 
 namespace weft {
 
-// Returns the checksum of some earlier bytes followed by `data`; `crc` is the
-// checksum of the earlier bytes, 0 for none.
+// Returns the checksum of some earlier bytes followed by `data`. `crc` is the
+// checksum of the earlier bytes, or 0 if there are no earlier bytes.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data);
 
 inline uint32_t Crc32c(absl::string_view data) { return ExtendCrc32c(0, data); }

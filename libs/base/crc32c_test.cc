@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// RFC 3720, B.4.
+// The test vectors are from RFC 3720, B.4.
 TEST(Crc32cTest, MatchesCastagnoliTestVectors) {
   EXPECT_EQ(Crc32c(""), 0u);
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283u);
@@ -28,9 +28,8 @@ uint32_t Slowly(const std::string& data) {
   return ~reg;
 }
 
-// The library handles long and short inputs, and unaligned ends, by different
-// code.
-TEST(Crc32cTest, AnyLengthAndAlignment) {
+// ISA-L uses different code for long and short inputs and for unaligned ends.
+TEST(Crc32cTest, AnyLengthAndAlignmentIsCorrect) {
   std::string data;
   for (int i = 0; i < 5000; ++i) data.push_back(static_cast<char>(i * 31 + 7));
   for (const size_t size :
@@ -52,7 +51,7 @@ TEST(Crc32cTest, ExtendContinuesAChecksum) {
   }
 }
 
-TEST(Crc32cTest, MasksAndUnmasks) {
+TEST(Crc32cTest, UnmaskRevertsMask) {
   EXPECT_EQ(MaskCrc32c(Crc32c("123456789")), 0xc78ab0e5u);
   for (const uint32_t crc : {0u, 1u, 0x8000u, 0xa282ead8u, 0xffffffffu}) {
     EXPECT_EQ(UnmaskCrc32c(MaskCrc32c(crc)), crc);

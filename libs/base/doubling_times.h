@@ -1,7 +1,7 @@
 // DoublingTimes computes when to report a wait: after 1, 2, 4, 8, ...
 // intervals.
 //
-// A value without synchronization.
+// DoublingTimes is a plain value and is not synchronized.
 #ifndef WEFT_LIBS_BASE_DOUBLING_TIMES_H_
 #define WEFT_LIBS_BASE_DOUBLING_TIMES_H_
 
@@ -15,7 +15,8 @@ class DoublingTimes {
   DoublingTimes(absl::Time begin, absl::Duration interval)
       : begin_(begin), age_(interval) {}
 
-  // When the next report is due, and how long the wait will have lasted then.
+  // Return when the next report is due, and how long the wait will have lasted
+  // at that time.
   absl::Time next() const { return begin_ + age_; }
   absl::Duration age() const { return age_; }
   // Moves on to the next report.

@@ -10,7 +10,7 @@ namespace {
 
 absl::Status OutOfMemory(const char* exception) {
   return absl::ResourceExhaustedError(absl::StrCat(
-      "OOM: the system has no memory for strings or containers of this size (",
+      "OOM: not enough memory for strings or containers of this size (",
       exception,
       "); process less data at a time, or raise the memory limit of the "
       "process"));

@@ -4,13 +4,14 @@
 // library throw std::bad_alloc if there is no memory, and std::length_error for
 // an impossible size. An uncaught exception ends the process. So code whose
 // sizes depend on a program's values runs inside CatchExceptions: kernels,
-// functions of data sets, and closures that kernels run on other threads. It is
-// the last resort, for memory that the system refuses: HeapCharge
-// (libs/tensor/heap_charge.h) refuses large amounts before they are allocated.
+// functions of data sets, and closures that kernels run on other threads.
+// CatchExceptions is the last resort, for an allocation that the system
+// refuses. HeapCharge (libs/tensor/heap_charge.h) refuses large amounts before
+// they are allocated.
 //
 // A try block costs nothing unless something is thrown.
 //
-// Threads: no state.
+// Threads: functions without state.
 #ifndef WEFT_LIBS_BASE_EXCEPTIONS_H_
 #define WEFT_LIBS_BASE_EXCEPTIONS_H_
 
@@ -21,9 +22,9 @@
 
 namespace weft {
 
-// Returns the status that `make` returns, or RESOURCE_EXHAUSTED without a text
-// if it throws: there is no memory for the text. For destructors and handlers,
-// which must not throw.
+// Returns the status that `make` returns. If `make` throws, returns
+// RESOURCE_EXHAUSTED without a text, because there is no memory for the text.
+// For destructors and handlers, which must not throw.
 template <typename Make>
 absl::Status StatusWithoutThrowing(Make&& make) noexcept {
   try {
@@ -34,13 +35,14 @@ absl::Status StatusWithoutThrowing(Make&& make) noexcept {
 }
 
 // Returns the status of the exception being handled: RESOURCE_EXHAUSTED for
-// std::bad_alloc and std::length_error, INTERNAL with its text for others.
-// Throws nothing, as StatusWithoutThrowing.
+// std::bad_alloc and std::length_error, INTERNAL with the exception's text for
+// others. Never throws: like StatusWithoutThrowing, it returns a status without
+// a text if there is no memory for the text.
 // REQUIRES: called within a handler.
 absl::Status CurrentExceptionStatus() noexcept;
 
-// Returns the result of `call`, a Status or a StatusOr, or the status of the
-// exception that it throws.
+// Calls `call`, which returns a Status or a StatusOr. Returns the result, or
+// the status of the exception that `call` throws.
 template <typename Call>
 auto CatchExceptions(Call&& call) -> decltype(std::forward<Call>(call)()) {
   try {

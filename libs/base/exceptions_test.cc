@@ -54,7 +54,7 @@ TEST(CatchExceptionsTest, MissingMemoryForTheTextIsResourceExhausted) {
   EXPECT_GT(nth, 1);
 }
 
-TEST(StatusWithoutThrowingTest, ReturnsTheStatusOrOneWithoutText) {
+TEST(StatusWithoutThrowingTest, ReturnsStatusWithoutTextIfMakeThrows) {
   const auto make = [] { return absl::InternalError("the text of an error"); };
   EXPECT_THAT(StatusWithoutThrowing(make),
               StatusIs(absl::StatusCode::kInternal, "the text of an error"));

@@ -1,5 +1,5 @@
-// FirstNames formats a list of names for an error or a log line and shortens it
-// if there are too many.
+// FirstNames formats a list of names for an error or a log line. If there are
+// too many names, it shortens the list.
 #ifndef WEFT_LIBS_BASE_FIRST_NAMES_H_
 #define WEFT_LIBS_BASE_FIRST_NAMES_H_
 
@@ -13,7 +13,8 @@
 
 namespace weft {
 
-// "a, b, c and 997 more": at most `most` of a container of strings.
+// Returns the first `most` names of a container of strings, and the number of
+// the others: "a, b, c and 997 more".
 template <typename Names>
 std::string FirstNames(const Names& names, size_t most) {
   const size_t named = std::min(names.size(), most);

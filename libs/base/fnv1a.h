@@ -1,5 +1,6 @@
-// ExtendFnv1a computes the 64-bit FNV-1a hash, for numbers on which all tasks
-// and all builds must agree. It does not resist chosen collisions.
+// ExtendFnv1a computes the 64-bit FNV-1a hash, for hashes on which all tasks
+// and all builds must agree. Anyone can construct inputs with the same hash, so
+// it must not be used for security.
 //
 //   uint64_t hash = ExtendFnv1a(kFnv1aOffset, text);
 //
@@ -13,7 +14,7 @@
 
 namespace weft {
 
-// The hash of no bytes.
+// The hash of an empty text.
 constexpr uint64_t kFnv1aOffset = 0xcbf29ce484222325;
 constexpr uint64_t kFnv1aPrime = 0x100000001b3;
 
@@ -25,7 +26,7 @@ constexpr uint64_t ExtendFnv1a(uint64_t hash, absl::string_view bytes) {
   return hash;
 }
 
-// The same for the eight bytes of a number in little-endian order.
+// Extends the hash by the eight bytes of a number, in little-endian order.
 constexpr uint64_t ExtendFnv1aWithNumber(uint64_t hash, uint64_t number) {
   for (int shift = 0; shift < 64; shift += 8) {
     hash = (hash ^ (number >> shift & 0xff)) * kFnv1aPrime;

@@ -1,16 +1,17 @@
 // FlatHashMap and FlatHashSet are the hash tables of absl with a strong
-// exception guarantee: if growth or a copy finds no memory, it throws
-// std::bad_alloc and leaves the table unchanged.
+// exception guarantee. If there is no memory to grow or copy a table, they
+// throw std::bad_alloc and leave the table unchanged.
 //
-// absl's own tables, and their destructors, are broken after such an exception
-// (reserve.h). Use these for tables whose sizes depend on a program's values,
-// in code that runs inside CatchExceptions.
+// After such an exception, absl's own tables are broken, and so are their
+// destructors (reserve.h). Use FlatHashMap and FlatHashSet for tables whose
+// sizes depend on a program's values, in code that runs inside CatchExceptions.
 //
-// Unlike absl's tables, they construct an inserted element first, and then move
-// it into the table. `insert` constructs it even if the key is present.
+// Unlike absl's tables, they construct an inserted element first and then move
+// it into the table. `insert` constructs the element even if the key is
+// present.
 // REQUIRES: moves of keys and values do not throw.
 //
-// Threads: as absl's tables.
+// Threads: the same rules as for absl's tables.
 #ifndef WEFT_LIBS_BASE_HASH_TABLES_H_
 #define WEFT_LIBS_BASE_HASH_TABLES_H_
 
@@ -25,13 +26,14 @@
 
 namespace weft {
 
-// SafeHashTable is the common base of both. `Table` is the table of absl.
+// SafeHashTable is the base class of FlatHashMap and FlatHashSet. `Table` is
+// the hash table of absl.
 template <typename Table>
 class SafeHashTable : public Table {
  public:
   using typename Table::iterator;
   using typename Table::value_type;
-  // A pair whose key is not const, for maps.
+  // The type of a map's elements with a key that is not const.
   using typename Table::init_type;
 
   SafeHashTable() = default;
@@ -75,7 +77,7 @@ class SafeHashTable : public Table {
     if (size > this->size()) ReserveInTable(table(), size - this->size());
   }
 
-  // These grow the table without reserving memory first.
+  // These functions of absl grow the table without reserving memory first.
   void merge(SafeHashTable&) = delete;
   void rehash(size_t) = delete;
 

@@ -16,10 +16,11 @@ namespace {
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// Longer than the inline buffer of a string.
+// Returns a name that is longer than the inline buffer of a string.
 std::string Name(int i) { return absl::StrCat("a_name_that_is_not_short_", i); }
 
-// Returns whether the call has thrown std::bad_alloc at its `nth` allocation.
+// Runs `call` with a failing `nth` allocation. Returns whether `call` has
+// thrown std::bad_alloc.
 template <typename Call>
 bool Fails(int64_t nth, Call call) {
   const FailingMemory failing(nth);
@@ -31,8 +32,9 @@ bool Fails(int64_t nth, Call call) {
   }
 }
 
-// Calls `call` with one failing allocation after the other, until none fails;
-// `check` verifies the state after each failure.
+// Repeats `call` with its first, second, ... allocation failing, until no
+// allocation fails. `check` verifies the state after each failure. Returns the
+// number of failures.
 template <typename Call, typename Check>
 int CountFailures(Call call, Check check) {
   int failures = 0;
@@ -43,7 +45,7 @@ int CountFailures(Call call, Check check) {
   return failures;
 }
 
-TEST(FlatHashSetTest, GrowthWithoutMemoryKeepsTheTable) {
+TEST(FlatHashSetTest, FailedGrowthLeavesTheTableUnchanged) {
   FlatHashSet<std::string> set;
   int failures = 0;
   for (int i = 0; i < 200; ++i) {
@@ -59,7 +61,7 @@ TEST(FlatHashSetTest, GrowthWithoutMemoryKeepsTheTable) {
   EXPECT_GT(failures, 200);  // each copy of a name, and each growth
 }
 
-TEST(FlatHashSetTest, FirstElementWithoutMemoryCanBeDestroyed) {
+TEST(FlatHashSetTest, TableIsDestroyedAfterFirstInsertionFailed) {
   const bool has_failed = Fails(1, [] {
     FlatHashSet<int> set;
     set.insert(7);
@@ -67,12 +69,12 @@ TEST(FlatHashSetTest, FirstElementWithoutMemoryCanBeDestroyed) {
   EXPECT_TRUE(has_failed);
 }
 
-TEST(FlatHashMapTest, ValuesWithoutMemoryKeepTheTable) {
+TEST(FlatHashMapTest, FailedValueLeavesTheTableUnchanged) {
   FlatHashMap<std::string, std::string> map;
   const std::string key = Name(0);
   int failures = CountFailures([&] { map[key] = Name(1); },
                                [&] { ASSERT_TRUE(map.empty()); });
-  EXPECT_EQ(failures, 3);  // the value, the key, and the table
+  EXPECT_EQ(failures, 3);  // of the value, the key, and the table
   EXPECT_THAT(map, UnorderedElementsAre(Pair(key, Name(1))));
   failures = CountFailures([&] { map.emplace(Name(2), Name(3)); },
                            [&] { ASSERT_EQ(map.size(), 1u); });
@@ -81,14 +83,14 @@ TEST(FlatHashMapTest, ValuesWithoutMemoryKeepTheTable) {
               UnorderedElementsAre(Pair(key, Name(1)), Pair(Name(2), Name(3))));
 }
 
-TEST(FlatHashMapTest, CopiesWithoutMemoryKeepTheTable) {
+TEST(FlatHashMapTest, FailedCopyLeavesBothTablesUnchanged) {
   FlatHashMap<std::string, int> map;
   for (int i = 0; i < 40; ++i) map[Name(i)] = i;
   FlatHashMap<std::string, int> copy = {{"x", 1}};
   const int failures = CountFailures(
       [&] { copy = map; },
       [&] { ASSERT_THAT(copy, UnorderedElementsAre(Pair("x", 1))); });
-  EXPECT_GE(failures, 41);  // the table, and each key
+  EXPECT_GE(failures, 41);  // of the table, and each key
   EXPECT_EQ(copy, map);
   EXPECT_GE(CountFailures([&] { const auto other = map; }, [] {}), 41);
 }
@@ -105,7 +107,7 @@ TEST(FlatHashMapTest, MemoryIsReservedOnce) {
   EXPECT_EQ(map.size(), 1000u);
 }
 
-TEST(FlatHashMapTest, PresentKeysKeepReferencesAndValues) {
+TEST(FlatHashMapTest, InsertOfPresentKeyKeepsItsValue) {
   FlatHashMap<int, std::unique_ptr<int>> map;
   for (int i = 0; !MayAllocate(map) || i == 0; ++i) {
     map[i] = std::make_unique<int>(i);

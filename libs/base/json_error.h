@@ -10,8 +10,8 @@ namespace weft {
 
 // Returns the message of nlohmann::json's parser, such as "line 1, column 8:
 // syntax error ...", or an empty string for valid JSON. The message quotes the
-// text at that place: do not use it for secrets. Parses the text again, so call
-// it only after a parse has failed.
+// text at that place, so do not use this function for secrets. It parses the
+// text again, so call it only after a parse has failed.
 std::string JsonError(absl::string_view text);
 
 }  // namespace weft

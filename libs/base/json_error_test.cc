@@ -19,7 +19,7 @@ TEST(JsonErrorTest, NumbersOutOfRangeAreErrors) {
   EXPECT_THAT(JsonError("[1e999]"), StartsWith("number overflow"));
 }
 
-TEST(JsonErrorTest, EmptyForJson) {
+TEST(JsonErrorTest, ReturnsEmptyTextForValidJson) {
   EXPECT_EQ(JsonError("{\"a\": [1, null]}"), "");
 }
 

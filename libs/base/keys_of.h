@@ -1,4 +1,5 @@
-// KeysOf lists the available names for an error message.
+// KeysOf lists the keys of a map for an error message that shows the available
+// names.
 #ifndef WEFT_LIBS_BASE_KEYS_OF_H_
 #define WEFT_LIBS_BASE_KEYS_OF_H_
 
@@ -9,7 +10,7 @@
 
 namespace weft {
 
-// Returns the keys of a map in its order: "age, job".
+// Returns the keys of a map, in the order of the map, such as "age, job".
 template <typename Map>
 std::string KeysOf(const Map& map) {
   return absl::StrJoin(map, ", ", [](std::string* out, const auto& entry) {

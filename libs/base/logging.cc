@@ -42,7 +42,8 @@ class ConsoleLogger : public Logger {
 
   void Log(Severity severity, absl::string_view message) override {
     if (!logger_.should_log(ToLevel(severity))) return;
-    // The message is data, never a format.
+    // spdlog gets the message as a string_view, so it does not interpret the
+    // message as a format.
     logger_.log(ToLevel(severity), spdlog::string_view_t(absl::StrCat(
                                        Letter(severity), " ", logger_.name(),
                                        "] ", OnOneLine(message))));

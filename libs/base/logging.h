@@ -1,5 +1,5 @@
-// Logger writes one line per event, with time, severity and the task's name. It
-// is passed by reference; there is no global logger.
+// Logger writes one line per event, with time, severity and the task's name.
+// Loggers are passed by reference; there is no global logger.
 //
 // Threads: all methods may be called from any thread.
 #ifndef WEFT_LIBS_BASE_LOGGING_H_
@@ -19,8 +19,8 @@ enum class Severity { kDebug, kInfo, kWarning, kError };
 class Logger {
  public:
   virtual ~Logger() = default;
-  // Line breaks in `message` are written as "\n", so that each event is one
-  // line.
+  // Logs one event. Line breaks in `message` are written as "\n", so that each
+  // event is one line.
   virtual void Log(Severity severity, absl::string_view message) = 0;
 
   void Debug(absl::string_view message) { Log(Severity::kDebug, message); }
@@ -29,18 +29,18 @@ class Logger {
   void Error(absl::string_view message) { Log(Severity::kError, message); }
 };
 
-// Logs to stderr: "2025-01-31 12:00:00.123 I /job:ps/task:0] message". Drops
-// lines below severity `least`.
+// Returns a logger that writes to stderr: "2025-01-31 12:00:00.123 I
+// /job:ps/task:0] message". It drops lines with a lower severity than `least`.
 std::unique_ptr<Logger> NewConsoleLogger(absl::string_view task,
                                          Severity least = Severity::kInfo);
 
-// Drops everything.
+// NullLogger drops all lines.
 class NullLogger : public Logger {
  public:
   void Log(Severity, absl::string_view) override {}
 };
 
-// Keeps the lines, as "I message", for tests.
+// RecordingLogger keeps the lines, in the form "I message", for tests.
 class RecordingLogger : public Logger {
  public:
   void Log(Severity severity, absl::string_view message) override;

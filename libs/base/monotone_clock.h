@@ -1,6 +1,6 @@
 // MonotoneClock starts at the system time and then runs as a monotonic clock.
-// It is for waits and measurements that last for hours, during which the system
-// time (SystemClock) may be set. Its WallTime is the system time.
+// It is for waits and measurements that last for hours, because the system time
+// (SystemClock) may be set meanwhile. Its WallTime is the system time.
 #ifndef WEFT_LIBS_BASE_MONOTONE_CLOCK_H_
 #define WEFT_LIBS_BASE_MONOTONE_CLOCK_H_
 
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// Thread-safe. Stands still while the machine is suspended.
+// MonotoneClock is thread-safe. It stands still while the machine is suspended.
 class MonotoneClock : public Clock {
  public:
   absl::Time Now() const override {

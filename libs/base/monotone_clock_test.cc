@@ -10,7 +10,8 @@ TEST(MonotoneClockTest, StartsAtSystemTimeAndNeverGoesBack) {
   const absl::Time before = machine.Now();
   const MonotoneClock clock;
   absl::Time last = clock.Now();
-  // Unless the machine's clock is set by years at this point.
+  // The two clocks agree, unless the machine's clock is set by a year or more
+  // at this point.
   EXPECT_LT(before - absl::Hours(24 * 365), last);
   EXPECT_GT(before + absl::Hours(24 * 365), last);
   for (int i = 0; i < 1000; ++i) {
@@ -20,7 +21,7 @@ TEST(MonotoneClockTest, StartsAtSystemTimeAndNeverGoesBack) {
   }
 }
 
-// With a clock that does not advance, durations are zero.
+// If the clock did not advance, all measured durations would be zero.
 TEST(MonotoneClockTest, TimeAdvances) {
   const MonotoneClock clock;
   const absl::Time began = clock.Now();

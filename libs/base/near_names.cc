@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kMostSuggested = 3;
 constexpr int kMostEdits = 3;
-// A name in another scope ranks after any that differs in one or two
-// characters.
+// The distance of a name in another scope. It ranks after any name that differs
+// in one or two characters.
 constexpr int kOtherScope = 2;
 constexpr int kFar = kMostEdits + 1;
 
@@ -24,10 +24,12 @@ bool IsInOtherScope(absl::string_view a, absl::string_view b) {
          absl::EndsWith(b, absl::StrCat("/", a));
 }
 
-// Returns how many characters to insert, delete, replace or exchange with the
-// next one; kFar for more than `limit`. Computes one row of the usual table at
-// a time, and only the part of it that is near enough to the diagonal to
-// matter: a client chooses both names, which may be very long.
+// Returns how many characters of `a` must be inserted, deleted, replaced or
+// exchanged with the next character to get `b`. Returns kFar for more than
+// `limit`.
+// Computes one row of the dynamic-programming table at a time, and only the
+// cells near the diagonal that matter, because a client chooses both names and
+// they may be very long.
 int EditDistance(absl::string_view a, absl::string_view b, int limit) {
   const int height = static_cast<int>(a.size());
   const int width = static_cast<int>(b.size());

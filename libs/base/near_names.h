@@ -28,14 +28,14 @@ class NearNames {
   // "train/loss".
   void Consider(absl::string_view known);
 
-  // Returns " Did you mean \"a\", \"b\" or \"c\"?", the nearest name first,
-  // names of the same distance in alphabetical order. Empty if there is no near
-  // name.
+  // Returns a suggestion such as " Did you mean \"a\", \"b\" or \"c\"?". The
+  // nearest name comes first, and names of the same distance are in
+  // alphabetical order. Returns "" if there is no near name.
   std::string Suggestion() const;
 
  private:
   const std::string unknown_;  // in lower case
-  // (distance, name), sorted.
+  // Pairs of (distance, name), sorted.
   std::vector<std::pair<int, std::string>> nearest_;
 };
 

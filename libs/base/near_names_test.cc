@@ -30,26 +30,26 @@ TEST(NearNamesTest, NamesInOtherScopesAreFound) {
   EXPECT_EQ(Suggested("tower_0/loss", {"loss"}), " Did you mean \"loss\"?");
 }
 
-TEST(NearNamesTest, TheNearestThreeInOrder) {
+TEST(NearNamesTest, NearestThreeNamesAreSuggestedInOrder) {
   EXPECT_EQ(Suggested("dense_1", {"dense_22", "dense_3", "dense_2", "dense",
                                   "sense_1", "conv_1"}),
             " Did you mean \"dense_2\", \"dense_3\" or \"sense_1\"?");
 }
 
-TEST(NearNamesTest, ANameIsSuggestedOnce) {
+TEST(NearNamesTest, DuplicateNameIsSuggestedOnce) {
   EXPECT_EQ(Suggested("wroker", {"worker", "ps", "worker"}),
             " Did you mean \"worker\"?");
 }
 
-TEST(NearNamesTest, OtherNamesAreNotSuggested) {
+TEST(NearNamesTest, DistantNamesAreNotSuggested) {
   EXPECT_EQ(Suggested("x", {"y", "z", ""}), "");
   EXPECT_EQ(Suggested("", {"a", "b"}), "");
   EXPECT_EQ(Suggested("accuracy", {"global_step", "loss", "acc"}), "");
   EXPECT_EQ(Suggested("loss", {}), "");
 }
 
-// The time must be linear in the length of the names, not quadratic: a client
-// chooses them.
+// A client chooses the names, so the time must be linear in their length, not
+// quadratic.
 TEST(NearNamesTest, LongNamesAreCompared) {
   std::string known(2'000'000, 'a');
   std::string typo = known;
@@ -68,7 +68,7 @@ TEST(NearNamesTest, ManyEditsNearTheLimitAreCounted) {
   EXPECT_EQ(Suggested("abcdefghij", {"xbcdxfxhxj"}), "");
 }
 
-TEST(NearNamesTest, TheCaseOfASingleLetterMayDiffer) {
+TEST(NearNamesTest, CaseOfASingleLetterMayDiffer) {
   EXPECT_EQ(Suggested("x", {"X", "Y"}), " Did you mean \"X\"?");
 }
 

@@ -12,14 +12,15 @@ class SystemRandom : public Random {
  public:
   uint64_t Next() override {
     uint64_t value = 0;
-    // Fails only on a kernel without getrandom, which Weft does not support.
+    // getentropy fails only on a kernel without getrandom, which Weft does not
+    // support.
     if (getentropy(&value, sizeof(value)) != 0) std::abort();
     return value;
   }
 };
 
-// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
-// generators", 2014): its state is a counter, so it needs no lock.
+// SeededRandom is SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
+// number generators", 2014). Its state is a counter, so it needs no lock.
 class SeededRandom : public Random {
  public:
   explicit SeededRandom(uint64_t seed) : state_(seed) {}

@@ -8,13 +8,14 @@
 
 namespace weft {
 
-// Thread-safe.
+// Random is thread-safe.
 class Random {
  public:
   virtual ~Random() = default;
-  // Uniform over all 64-bit numbers.
+  // Returns a number that is uniformly distributed over all 64-bit numbers.
   virtual uint64_t Next() = 0;
-  // Uniform over all nonzero 64-bit numbers, so that 0 can mean "none".
+  // Returns a number that is uniformly distributed over all nonzero 64-bit
+  // numbers. So 0 can mean "no id".
   uint64_t NextId() {
     uint64_t id = 0;
     while (id == 0) id = Next();
@@ -22,10 +23,10 @@ class Random {
   }
 };
 
-// From the operating system's entropy.
+// Returns a source that uses the operating system's entropy.
 std::unique_ptr<Random> NewSystemRandom();
 
-// Returns the same numbers for the same seed.
+// Returns a source that gives the same numbers for the same seed.
 std::unique_ptr<Random> NewSeededRandom(uint64_t seed);
 
 }  // namespace weft

@@ -14,7 +14,7 @@ std::vector<uint64_t> Draw(Random& random, int count) {
   return result;
 }
 
-TEST(RandomTest, SameSeedSameNumbers) {
+TEST(RandomTest, SameSeedGivesSameNumbers) {
   EXPECT_EQ(Draw(*NewSeededRandom(7), 100), Draw(*NewSeededRandom(7), 100));
   EXPECT_NE(Draw(*NewSeededRandom(7), 100), Draw(*NewSeededRandom(8), 100));
 }

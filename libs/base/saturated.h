@@ -10,7 +10,8 @@
 
 namespace weft {
 
-// REQUIRES: neither argument is negative. Also for the product.
+// Return the sum or the product, or the maximum of int64_t if it would
+// overflow. REQUIRES: neither argument is negative.
 inline int64_t SaturatedAdd(int64_t a, int64_t b) {
   int64_t sum = 0;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;

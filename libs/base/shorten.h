@@ -15,9 +15,10 @@ namespace weft {
 // The maximum length of an error text in a message, in bytes.
 inline constexpr size_t kMaxErrorText = size_t{64} << 10;
 
-// Returns `text` if it has at most `max_bytes`. Otherwise keeps its beginning
-// (the node) and its end (the remedy), with the number of omitted bytes between
-// them. No UTF-8 sequence is cut. REQUIRES: max_bytes >= 100.
+// Returns `text` if it has at most `max_bytes`. Otherwise returns its beginning
+// and its end, with the number of omitted bytes between them. An error text
+// usually begins with the node and ends with the remedy. No UTF-8 sequence is
+// cut. REQUIRES: max_bytes >= 100.
 std::string ShortenText(absl::string_view text, size_t max_bytes);
 
 }  // namespace weft

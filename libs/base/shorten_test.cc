@@ -24,7 +24,7 @@ TEST(ShortenTextTest, TextThatFitsIsUnchanged) {
   }
 }
 
-TEST(ShortenTextTest, BeginningAndEndStay) {
+TEST(ShortenTextTest, BeginningAndEndAreKept) {
   const std::string text =
       absl::StrCat("node 'a': ", std::string(1000, 'x'), " raise the limit");
   const std::string shortened = ShortenText(text, kMost);
@@ -44,7 +44,7 @@ TEST(ShortenTextTest, NoUtf8SequenceIsCut) {
   }
 }
 
-TEST(ShortenTextTest, AnyBytesAreShortened) {
+TEST(ShortenTextTest, BytesThatAreNotUtf8AreShortened) {
   const std::string text(1000, '\x80');
   EXPECT_LE(ShortenText(text, kMost).size(), kMost);
 }

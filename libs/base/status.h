@@ -27,7 +27,7 @@ absl::Status Append(const absl::Status& status, absl::string_view suffix);
 absl::Status MarkDerived(absl::Status status);
 bool IsDerived(const absl::Status& status);
 
-// The upper-case name of a code: "INVALID_ARGUMENT".
+// Returns the name of a code in upper case, such as "INVALID_ARGUMENT".
 absl::string_view StatusCodeName(absl::StatusCode code);
 
 namespace internal {
@@ -45,8 +45,8 @@ const absl::Status& ToStatus(const absl::StatusOr<T>& result) {
 #define WEFT_CONCAT_INNER(a, b) a##b
 #define WEFT_CONCAT(a, b) WEFT_CONCAT_INNER(a, b)
 
-// Returns from the enclosing function if `expr`, a Status or a StatusOr whose
-// value does not matter, is an error.
+// Evaluates `expr`, a Status or a StatusOr whose value is ignored. Returns from
+// the enclosing function if it is an error.
 #define RETURN_IF_ERROR(expr)                                        \
   do {                                                               \
     if (absl::Status weft_status = ::weft::internal::ToStatus(expr); \
@@ -55,7 +55,8 @@ const absl::Status& ToStatus(const absl::StatusOr<T>& result) {
     }                                                                \
   } while (false)
 
-// Evaluates a StatusOr; on success moves its value into `lhs`, else returns.
+// Evaluates `expr`, a StatusOr. Moves its value into `lhs`, or returns from the
+// enclosing function if it is an error.
 #define ASSIGN_OR_RETURN(lhs, expr) \
   ASSIGN_OR_RETURN_IMPL(WEFT_CONCAT(weft_result_, __LINE__), lhs, expr)
 #define ASSIGN_OR_RETURN_IMPL(result, lhs, expr)       \

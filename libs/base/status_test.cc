@@ -25,7 +25,7 @@ TEST(StatusTest, OkStaysOk) {
   EXPECT_OK(MarkDerived(absl::OkStatus()));
 }
 
-TEST(StatusTest, CodeNames) {
+TEST(StatusTest, CodeNamesAreUpperCase) {
   EXPECT_EQ(StatusCodeName(absl::StatusCode::kInvalidArgument),
             "INVALID_ARGUMENT");
   EXPECT_EQ(StatusCodeName(absl::StatusCode::kDataLoss), "DATA_LOSS");

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
 constexpr int kMaxDepth = 100;
 
-// Keeps the first error of a text, with its position.
+// FirstMistake keeps the first error of a text, with its position.
 class FirstMistake : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column,
@@ -37,7 +37,7 @@ absl::Status ParseTextProto(absl::string_view text,
                             google::protobuf::Message& message,
                             const TextProtoOptions& options) {
   if (text.size() > kMaxBytes) {
-    return absl::InvalidArgumentError("it is larger than 2 GiB");
+    return absl::InvalidArgumentError("the text is larger than 2 GiB");
   }
   FirstMistake mistake;
   google::protobuf::TextFormat::Parser parser;

@@ -13,13 +13,14 @@ class Message;
 namespace weft {
 
 struct TextProtoOptions {
-  // Ignores unknown fields as in the binary format; otherwise they are errors.
+  // Whether unknown fields are ignored, as in the binary format. If not, they
+  // are errors.
   bool allow_unknown_fields = false;
 };
 
-// Returns INVALID_ARGUMENT "line 1, column 2: ..." for a text that does not
-// parse, is nested more than 100 deep (the limit of binary messages) or reaches
-// 2 GiB.
+// Parses `text` into `message`. Returns INVALID_ARGUMENT "line 1, column 2:
+// ..." for a text that does not parse, is nested more than 100 deep (the limit
+// of binary messages), or reaches 2 GiB.
 absl::Status ParseTextProto(absl::string_view text,
                             google::protobuf::Message& message,
                             const TextProtoOptions& options = {});

@@ -1,4 +1,4 @@
-// IsUtf8 returns whether bytes are valid UTF-8, as JSON requires.
+// IsUtf8 checks whether bytes are valid UTF-8, as JSON requires.
 #ifndef WEFT_LIBS_BASE_UTF8_H_
 #define WEFT_LIBS_BASE_UTF8_H_
 
@@ -6,7 +6,8 @@
 
 namespace weft {
 
-// Only complete characters in their shortest form, and no surrogates.
+// Returns whether `text` has only complete characters in their shortest form,
+// and no surrogates.
 bool IsUtf8(const std::string& text);
 
 }  // namespace weft

@@ -58,8 +58,8 @@ class InferenceContext {
     const T* value =
         it == attrs_.end() ? nullptr : it->second.template Get<T>();
     if (value == nullptr) {
-      return absl::InternalError(absl::StrCat("op ", op_.name, " has no attr '",
-                                              name, "' of this type"));
+      return absl::InternalError(absl::StrCat(
+          "op ", op_.name, " has no attr of this type with the name: ", name));
     }
     return *value;
   }

@@ -26,31 +26,33 @@ class Cancellation {
   Cancellation(const Cancellation&) = delete;
   Cancellation& operator=(const Cancellation&) = delete;
 
-  // The first call wins: its cause (an error) is kept and every registered
-  // callback runs once with it, in the order of registration, before the call
-  // returns. Later calls do nothing.
+  // Cancels with `cause`, an error. Only the first call has an effect: it keeps
+  // its cause and calls every registered callback once with it, in the order of
+  // registration, before it returns.
   void Cancel(absl::Status cause);
 
-  // Costs one atomic load, so kernels may call it often.
+  // Returns whether Cancel was called. Costs one atomic load, so kernels may
+  // call it often.
   bool IsCancelled() const {
     return cancelled_.load(std::memory_order_acquire);
   }
 
-  // The cause, or OK while not cancelled.
+  // Returns the cause, or OK while not cancelled.
   absl::Status status() const;
 
   // Registers `callback`. If already cancelled, returns 0 and drops the
   // callback; the caller must then handle the cancellation itself.
   Token Register(Callback callback);
 
-  // When this returns, the callback has run or never will. Blocks while the
-  // callback runs, so the caller must not hold a lock that the callback takes.
-  // A callback may deregister itself. Returns true if the callback never ran.
+  // Removes the callback. When this returns, the callback has run or never
+  // will. Blocks while the callback runs, so the caller must not hold a lock
+  // that the callback takes. A callback may deregister itself. Returns true if
+  // the callback never ran.
   bool Deregister(Token token);
 
  private:
-  // Runs the oldest callback that has not run yet; returns false if there is
-  // none.
+  // Runs the oldest callback that has not run yet. Returns false if all
+  // callbacks have run.
   bool RunNextCallback(const absl::Status& cause);
 
   std::atomic<bool> cancelled_{false};
@@ -58,10 +60,10 @@ class Cancellation {
   absl::CondVar callback_finished_;
   absl::Status cause_ ABSL_GUARDED_BY(mutex_);
   std::thread::id canceller_ ABSL_GUARDED_BY(mutex_);
-  // The callback that runs now; 0: none.
+  // The callback that runs now, or 0 if no callback runs.
   Token running_ ABSL_GUARDED_BY(mutex_) = 0;
   Token next_token_ ABSL_GUARDED_BY(mutex_) = 1;
-  // Ordered, so that a simulated run can be repeated exactly.
+  // The map is ordered, so that a simulated run can be repeated exactly.
   absl::btree_map<Token, Callback> callbacks_ ABSL_GUARDED_BY(mutex_);
 };
 

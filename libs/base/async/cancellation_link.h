@@ -1,5 +1,6 @@
-// CancellationLink propagates the cancellation of one Cancellation to another:
-// a step is cancelled with the call that requested it.
+// CancellationLink propagates the cancellation of one Cancellation to another.
+// For example, it cancels a step when the call that requested the step is
+// cancelled.
 #ifndef WEFT_LIBS_BASE_ASYNC_CANCELLATION_LINK_H_
 #define WEFT_LIBS_BASE_ASYNC_CANCELLATION_LINK_H_
 
@@ -10,7 +11,7 @@
 
 namespace weft {
 
-// Begin and End must alternate, each called by one thread at a time.
+// Begin and End must be called alternately, by one thread at a time.
 class CancellationLink {
  public:
   // Cancels `inner` when `outer` is cancelled, or at once if it already is.
@@ -24,8 +25,8 @@ class CancellationLink {
     if (token_ == 0) inner->Cancel(outer->status());
   }
 
-  // Does not use `outer` after it returns. Blocks like
-  // Cancellation::Deregister.
+  // Ends the link. After this returns, `outer` is not used any more. Blocks
+  // like Cancellation::Deregister.
   void End() {
     if (token_ != 0) outer_->Deregister(token_);
     token_ = 0;

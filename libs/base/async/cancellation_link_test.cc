@@ -50,7 +50,7 @@ TEST(CancellationLinkTest, CallbackMayReleaseTheInnerCancellation) {
   bool ended = false;
   inner->Register([&](const absl::Status&) {
     link.End();
-    inner.reset();  // the last reference but the link's own
+    inner.reset();  // the link has the other reference
     ended = true;
   });
   outer.Cancel(absl::CancelledError("enough"));

@@ -39,7 +39,7 @@ TEST(CancellationTest, CallbacksRunOnceInOrderWithTheCause) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
 }
 
-TEST(CancellationTest, RegisterAfterCancelIsRefused) {
+TEST(CancellationTest, RegisterAfterCancelReturnsZero) {
   Cancellation cancellation;
   cancellation.Cancel(absl::CancelledError("enough"));
   bool ran = false;
@@ -87,8 +87,8 @@ TEST(CancellationTest, CallbackMayUseTheCancellation) {
   cancellation.Cancel(absl::CancelledError("enough"));
 }
 
-// The important guarantee: after Deregister, what the callback uses may be
-// destroyed.
+// After Deregister has returned, the caller may destroy the objects that the
+// callback uses.
 TEST(CancellationTest, DeregisterRacesWithCancel) {
   for (int round = 0; round < 300; ++round) {
     Cancellation cancellation;

@@ -14,14 +14,14 @@
 
 namespace weft {
 
-// Id: must never be reused for another object.
+// Ids of type Id must never be reused for another object.
 template <typename Id>
 class Ended {
  public:
-  // Remembers the latest `most` ids.
+  // Creates a set that keeps only the latest `most` ids.
   explicit Ended(size_t most) : most_(most) {}
 
-  // An id that is already present keeps its position.
+  // Adds an id. An id that is already present keeps its position.
   void Add(const Id& id) {
     if (!ended_.insert(id).second) return;
     in_order_.push_back(id);

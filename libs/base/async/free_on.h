@@ -1,13 +1,13 @@
 // FreeOn returns a shared_ptr to a large object that is destroyed on a pool,
-// whichever thread releases the last reference. So a thread that ends work, or
-// that holds a lock, may hold the last reference without spending the time for
-// freeing.
+// whichever thread releases the last reference. So a thread that ends work or
+// holds a lock can release the last reference without spending time on freeing
+// the object.
 //
 //   std::shared_ptr<const Graph> graph =
 //       FreeOn(scheduler, Pool::kGraph, std::make_unique<const Graph>(...));
 //
-// Only for objects that merely own memory. Use a Reclaimer for objects that
-// close files or whose owner waits for their destruction.
+// FreeOn is for objects that only own memory. Use a Reclaimer for objects that
+// close files, or if the owner must wait for their destruction.
 //
 // Threads: may be called, and the pointer released, on any thread.
 #ifndef WEFT_LIBS_BASE_ASYNC_FREE_ON_H_

@@ -1,5 +1,5 @@
-// InFlight counts operations in progress and lets a thread wait until there are
-// none.
+// InFlight counts operations in progress and lets a thread wait until no
+// operation is left.
 #ifndef WEFT_LIBS_BASE_ASYNC_IN_FLIGHT_H_
 #define WEFT_LIBS_BASE_ASYNC_IN_FLIGHT_H_
 
@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Thread-safe; one thread waits at a time.
+// InFlight is thread-safe, but only one thread at a time may wait.
 class InFlight {
  public:
   void Begin() {
@@ -31,8 +31,8 @@ class InFlight {
     return count_;
   }
 
-  // Returns false if `deadline` passed first. Operations that begin later are
-  // not waited for.
+  // Waits until no operation is in progress. Does not wait for operations that
+  // begin after the call. Returns false if `deadline` passes first.
   bool WaitUntilNone(Scheduler& scheduler, absl::Time deadline) {
     const std::unique_ptr<Event> none = scheduler.NewEvent();
     {
@@ -41,8 +41,8 @@ class InFlight {
       none_ = none.get();
     }
     const bool is_set = none->WaitUntil(deadline);
-    // End sets the event while it holds the lock and has released it after
-    // this.
+    // End sets the event while it holds the lock. Taking the lock here ensures
+    // that End has finished before `none` is destroyed.
     absl::MutexLock lock(&mutex_);
     none_ = nullptr;
     return is_set;

@@ -1,10 +1,10 @@
 // Join waits for the parts of an operation without holding a thread. It counts
-// the parts, keeps the error to report, and notifies the caller of the last
-// EndPart that it is the last. JoinCalls wraps a Join in a callback shared by
+// the parts and keeps the error to report. EndPart tells its caller whether
+// this was the last part. JoinCalls wraps a Join in a callback shared by
 // several asynchronous calls.
 //
-// The error to report is the first one that is not derived (see MarkDerived),
-// else the first one.
+// The error to report is the first error that is not derived (see MarkDerived),
+// or the first error if all errors are derived.
 #ifndef WEFT_LIBS_BASE_ASYNC_JOIN_H_
 #define WEFT_LIBS_BASE_ASYNC_JOIN_H_
 
@@ -20,13 +20,14 @@
 
 namespace weft {
 
-// Thread-safe except for Begin. A part that ends with OK takes no lock; it sees
-// the effects of the parts that ended before it.
+// Join is thread-safe except for Begin. A part that ends with OK takes no lock.
+// It sees the effects of the parts that ended before it.
 class Join {
  public:
-  // Starts with `parts` parts. The starter of the parts counts as one of them
-  // and must end it last, so that the Join cannot finish before all parts have
-  // started. REQUIRES: no earlier part is left. May be called again.
+  // Starts an operation with `parts` parts. The caller that starts the parts
+  // counts as one of them and must end its part last, so that the Join cannot
+  // finish before all parts have started. May be called again for another
+  // operation. REQUIRES: no part of an earlier operation is left.
   void Begin(int parts) { left_.store(parts, std::memory_order_relaxed); }
   // Adds a part. REQUIRES: another part is left and does not end during this
   // call.
@@ -41,14 +42,15 @@ class Join {
     }
   }
 
-  // Returns true for the last part, whose caller must continue. Otherwise the
-  // Join may already be destroyed when this returns.
+  // Ends a part. Returns true for the last part; its caller must continue the
+  // operation. Otherwise the Join may already be destroyed when this returns.
   [[nodiscard]] bool EndPart(const absl::Status& status = absl::OkStatus()) {
     AddError(status);
     return left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
 
-  // Returns and clears the error; OK if there was none.
+  // Returns the error to report and clears it. Returns OK if no part had an
+  // error.
   absl::Status TakeError() {
     absl::MutexLock lock(&mutex_);
     return std::exchange(error_, absl::OkStatus());
@@ -60,9 +62,10 @@ class Join {
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns a callback that must be called with a status `calls` times, itself or
-// copies of it, from any thread. The last call runs `done` with the error to
-// report. REQUIRES: calls > 0.
+// Returns a callback for `calls` asynchronous calls. The callback and its
+// copies must be called `calls` times in total, each with the status of one
+// call, from any thread. The last call runs `done` with the error to report.
+// REQUIRES: calls > 0.
 inline auto JoinCalls(int calls, absl::AnyInvocable<void(absl::Status)> done) {
   struct State {
     Join join;

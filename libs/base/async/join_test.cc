@@ -80,7 +80,8 @@ TEST(JoinCallsTest, CallsDoneOnceWithTheErrorOfManyThreads) {
   EXPECT_THAT(status, StatusIs(StatusCode::kDataLoss, "one of them"));
 }
 
-// The captures of `done` live no longer than the callbacks.
+// When the last callback is destroyed, `done` and its captures are destroyed as
+// well.
 TEST(JoinCallsTest, DoneIsReleasedWithTheLastCallback) {
   bool is_gone = false;
   std::optional<absl::Status> result;

@@ -1,6 +1,6 @@
-// LimitedLog writes log lines of one kind that a peer can cause at any rate. It
-// writes only the first lines of each interval; the first line after the
-// interval reports how many were omitted.
+// LimitedLog limits how many log lines of one kind are written, because a peer
+// may cause them at any rate. It writes only the first lines of each interval.
+// The first line after the interval reports how many lines were omitted.
 //
 // Threads: all methods may be called from any thread; only the destructor
 // blocks. Lines are written on the control pool, because a reading thread must
@@ -21,7 +21,8 @@
 
 namespace weft {
 
-// LineLimit decides which lines are written. A value, not synchronized.
+// LineLimit decides which lines are written. It is a plain value and is not
+// synchronized.
 class LineLimit {
  public:
   // The number of lines written in each interval. A line starts an interval.
@@ -30,8 +31,8 @@ class LineLimit {
 
   explicit LineLimit(int max_lines = kMaxLines) : max_lines_(max_lines) {}
 
-  // Returns `line` with the number of lines omitted before it; nullopt if it
-  // must be omitted.
+  // Returns `line`, with the number of lines omitted before it, if the line may
+  // be written. Returns nullopt if the line must be omitted.
   std::optional<std::string> Admit(std::string line, absl::Time now);
 
  private:
@@ -43,7 +44,8 @@ class LineLimit {
 
 class LimitedLog {
  public:
-  // Both must outlive it. A null `logger` discards all lines.
+  // `scheduler` and `logger` must outlive this object. A null `logger` discards
+  // all lines.
   LimitedLog(Scheduler& scheduler, Logger* logger,
              int max_lines = LineLimit::kMaxLines)
       : scheduler_(scheduler), logger_(logger), limit_(max_lines) {}

@@ -1,5 +1,5 @@
-// OrCancelled wraps a callback so that a Cancellation can call it before its
-// owner does. The wait holds no thread.
+// OrCancelled wraps a callback so that a Cancellation can call it before the
+// result arrives. No thread waits for either event.
 #ifndef WEFT_LIBS_BASE_ASYNC_OR_CANCELLED_H_
 #define WEFT_LIBS_BASE_ASYNC_OR_CANCELLED_H_
 
@@ -14,10 +14,10 @@
 namespace weft {
 
 // Calls `done` once, with the result or with the cause of the cancellation,
-// whichever comes first. A cancellation calls it on the cancelling thread, or
-// at once if it has already happened. The later one is dropped. `done` is then
-// destroyed, however long the returned callback is kept. T: a Status or a
-// StatusOr.
+// whichever comes first. A cancellation calls `done` on the cancelling thread,
+// or at once if it has already happened. The event that comes later has no
+// effect. `done` is destroyed after its call, even if the returned callback
+// lives longer. T is the type of the result, a Status or a StatusOr.
 template <typename T>
 absl::AnyInvocable<void(T)> OrCancelled(
     const std::shared_ptr<Cancellation>& cancellation,

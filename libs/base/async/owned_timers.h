@@ -1,5 +1,6 @@
 // OwnedTimers holds the timers of one object. No timer runs after OwnedTimers
-// is destroyed; pending timers are called with false.
+// is destroyed. Closures of timers that are then still pending are called with
+// false.
 //
 // Threads: thread-safe. End, which the destructor calls, blocks and must not be
 // called from a closure.
@@ -66,7 +67,8 @@ class OwnedTimers {
     Scheduler::TimerId timer = 0;
     Closure closure;
   };
-  // Shared with late timers, which find it without closures.
+  // State is shared with scheduler timers that run after OwnedTimers is
+  // destroyed. Such a timer finds no closure in it and does nothing.
   struct State {
     explicit State(Scheduler& the_scheduler) : scheduler(the_scheduler) {}
 
@@ -75,7 +77,8 @@ class OwnedTimers {
       timers[id] = {scheduler.ScheduleAt(when, [self, id] { self->Run(id); }),
                     std::move(closure)};
     }
-    // Returns null if the closure has run or was taken before.
+    // Takes the closure out and cancels its timer. Returns null if the closure
+    // has run or was taken before.
     Closure Take(Id id) ABSL_LOCKS_EXCLUDED(mutex) {
       absl::MutexLock lock(&mutex);
       auto found = timers.extract(id);

@@ -1,14 +1,15 @@
 // Reclaimer destroys large objects one at a time on its own thread, whichever
-// thread releases the last reference. So a thread that reads messages, or ends
-// steps, may hold the last reference to a session without spending the time for
-// freeing. A destructor may also close files and wait for them; that only
-// delays later destructions of the same Reclaimer.
+// thread releases the last reference. So a thread that reads messages or ends
+// steps can release the last reference to a session without spending time on
+// freeing it. A destructor may also close files and wait for them. This delays
+// only later destructions by the same Reclaimer.
 //
 //   std::shared_ptr<Session> session =
 //       reclaimer->Own(std::make_unique<Session>());
 //
-// Threads: all methods may be called from any thread; WaitUntilNone by one at a
-// time. Destructors run on one thread of Pool::kUnbounded, without a lock held.
+// Threads: all methods may be called from any thread, but WaitUntilNone by only
+// one thread at a time. Destructors run on one thread of Pool::kUnbounded,
+// without a lock held.
 #ifndef WEFT_LIBS_BASE_ASYNC_RECLAIMER_H_
 #define WEFT_LIBS_BASE_ASYNC_RECLAIMER_H_
 
@@ -24,15 +25,15 @@
 
 namespace weft {
 
-// Must be owned by a shared_ptr: objects being destroyed hold a reference to
-// it.
+// A Reclaimer must be owned by a shared_ptr, because objects that are being
+// destroyed hold a reference to it.
 class Reclaimer : public std::enable_shared_from_this<Reclaimer> {
  public:
   // `scheduler` must outlive all objects.
   explicit Reclaimer(Scheduler& scheduler) : scheduler_(scheduler) {}
 
-  // Takes ownership of `object` and destroys it after the last reference is
-  // gone.
+  // Takes ownership of `object`, and destroys it on the Reclaimer's thread when
+  // the last reference is gone.
   template <typename T>
   std::shared_ptr<T> Own(std::unique_ptr<T> object) {
     return std::shared_ptr<T>(
@@ -50,7 +51,8 @@ class Reclaimer : public std::enable_shared_from_this<Reclaimer> {
   }
 
  private:
-  // `end` owns the object.
+  // Calls `end`, which owns the object and destroys it, on the Reclaimer's
+  // thread.
   void Destroy(Scheduler::Closure end) ABSL_LOCKS_EXCLUDED(mutex_) {
     in_flight_.Begin();
     {
@@ -70,7 +72,8 @@ class Reclaimer : public std::enable_shared_from_this<Reclaimer> {
     }
   }
 
-  // Returns null if none is left.
+  // Returns the next closure that owns an object to destroy, or null if no
+  // object is left.
   Scheduler::Closure Next() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     is_running_ = !waiting_.empty();

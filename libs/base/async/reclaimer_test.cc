@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Reports when it is destroyed, and may hold another object.
+// Large reports when it is destroyed, and may hold another object.
 struct Large {
   ~Large() {
     if (before_end) before_end();
@@ -38,7 +38,7 @@ class ReclaimerTest : public testing::Test {
       std::make_shared<Reclaimer>(scheduler_);
 };
 
-TEST_F(ReclaimerTest, LastHolderDoesNotRunTheDestructor) {
+TEST_F(ReclaimerTest, ReleasingThreadDoesNotRunTheDestructor) {
   bool ended = false;
   std::shared_ptr<Large> large = NewLarge(&ended);
   std::shared_ptr<Large> other = large;
@@ -62,8 +62,9 @@ TEST_F(ReclaimerTest, WaitUntilNoneWaitsForDestructors) {
   EXPECT_TRUE(inner_ended);
 }
 
-// A destructor may close a file on a hung mount.
-TEST_F(ReclaimerTest, SlowDestructorHoldsUpOnlyLaterOnes) {
+// The destructor of the first object blocks, for example because it closes a
+// file on a hung mount.
+TEST_F(ReclaimerTest, SlowDestructorDelaysOnlyLaterDestructors) {
   const auto release = scheduler_.NewEvent();
   auto slow = std::make_unique<Large>();
   bool slow_ended = false;

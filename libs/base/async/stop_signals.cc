@@ -78,14 +78,16 @@ bool StopSignals::IsEnding() const {
 }
 
 void StopSignals::Wake() const {
-  // Fails only if the file is readable already.
+  // The write can fail only if the counter is full, and then the file is
+  // readable already.
   eventfd_write(wake_file_, 1);
 }
 
 void StopSignals::Take() {
   while (!HasCome() && !IsEnding()) WaitForAny(absl::InfiniteDuration());
   if (IsEnding()) return;
-  // Set before the signal is taken, so that HasCome never returns false again.
+  // Come is called before the signal is taken, so that HasCome never returns
+  // false again.
   Come();
   DrainSignals();
   const MonotoneClock clock;
@@ -96,7 +98,8 @@ void StopSignals::Take() {
     if (IsEnding()) return;
     DrainSignals();
   }
-  // Only this thread unblocks them, for the handler that ends the process.
+  // Only this thread unblocks the signals, so that the next signal runs its
+  // default action and ends the process.
   pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
   while (!IsEnding()) WaitForAny(absl::InfiniteDuration());
 }

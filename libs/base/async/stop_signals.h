@@ -1,15 +1,15 @@
 // StopSignals lets a program wait for SIGINT and SIGTERM, or poll for them.
 //
-// The first signal asks the program to stop; a second one kills it with the
-// signal's default action. A signal within a second of the first is taken for
-// the same request: a terminal sends SIGINT to all foreground processes, and
-// one of them may forward it to another.
+// The first signal asks the program to stop. A second signal kills the program
+// by its default action. A signal within a second of the first counts as the
+// same request: a terminal sends SIGINT to all foreground processes, and one of
+// these may forward it to another.
 //
-// This applies to signals sent to the process; a signal raised in one thread is
-// only visible to HasCome in that thread.
+// StopSignals handles signals that are sent to the process. A signal raised in
+// one thread is only visible to HasCome in that thread.
 //
-// Threads: any, except for the constructor and the destructor. A dedicated
-// thread takes the signals.
+// Threads: all methods may be called from any thread, except for the
+// constructor and the destructor. A dedicated thread takes the signals.
 #ifndef WEFT_LIBS_BASE_ASYNC_STOP_SIGNALS_H_
 #define WEFT_LIBS_BASE_ASYNC_STOP_SIGNALS_H_
 
@@ -24,12 +24,12 @@ namespace weft {
 
 class StopSignals {
  public:
-  // Must be created before any other thread is started: threads inherit the
-  // blocked signal mask. Signals within `same_wish` of the first are ignored.
-  // If the process can open no more files or start no more threads, signals end
-  // it as if StopSignals did not exist.
+  // Must be created before any other thread is started, because threads inherit
+  // the blocked signal mask. Signals within `same_wish` of the first signal are
+  // ignored. If the process cannot open more files or start more threads,
+  // signals end the process as if StopSignals did not exist.
   explicit StopSignals(absl::Duration same_wish = absl::Seconds(1));
-  // Signals that were not taken are left for the next StopSignals.
+  // Signals that were not taken stay pending for the next StopSignals.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
@@ -42,7 +42,7 @@ class StopSignals {
   void Raise() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The body of the thread.
+  // Runs on the dedicated thread and takes the signals.
   void Take();
   // Waits until a signal is pending or Wake was called, for at most `longest`.
   void WaitForAny(absl::Duration longest) const;

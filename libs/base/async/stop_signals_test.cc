@@ -12,8 +12,8 @@ namespace {
 
 void SignalThisProcess(int signal) { ASSERT_EQ(kill(getpid(), signal), 0); }
 
-// Each test runs in a process of its own: a signal is sent to the whole
-// process, and must find no thread that has it unblocked.
+// Each test runs in its own process. A signal is sent to the whole process, so
+// no thread of it may have the signal unblocked.
 class StopSignalsTest : public testing::Test {
  protected:
   StopSignalsTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
@@ -29,12 +29,12 @@ INSTANTIATE_TEST_SUITE_P(Signals, EachStopSignalTest,
   StopSignals signals(absl::Hours(1));
   if (signals.HasCome()) _exit(1);
   SignalThisProcess(signal);
-  // Whether the signal was taken by then or not.
+  // HasCome must be true even if the thread has not taken the signal yet.
   if (!signals.HasCome()) _exit(2);
   signals.Wait();
   signals.Wait();
   if (!signals.HasCome()) _exit(3);
-  // SIGINT requests the same as SIGTERM.
+  // SIGINT and SIGTERM count as the same request.
   SignalThisProcess(SIGINT);
   SignalThisProcess(SIGTERM);
   _exit(0);
@@ -66,7 +66,7 @@ TEST_P(EachStopSignalTest, SecondSignalEndsABusyProcess) {
   while (true) SignalThisProcess(SIGTERM);
 }
 
-TEST_F(StopSignalsTest, ASignalAfterRaiseEndsTheProcess) {
+TEST_F(StopSignalsTest, SignalAfterRaiseEndsTheProcess) {
   EXPECT_EXIT(IsAskedByItself(), testing::KilledBySignal(SIGTERM), "");
 }
 
@@ -92,7 +92,7 @@ TEST_F(StopSignalsTest, TakenSignalIsNotDeliveredAgain) {
   _exit(2);
 }
 
-TEST_F(StopSignalsTest, ProcessWithoutThreadsIsEndedBySignals) {
+TEST_F(StopSignalsTest, ProcessThatCannotStartThreadsEndsBySignal) {
   EXPECT_EXIT(IsEndedWithoutThread(), testing::KilledBySignal(SIGTERM), "");
 }
 

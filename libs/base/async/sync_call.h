@@ -1,4 +1,4 @@
-// SyncCall waits for one asynchronous call on the thread that made it. Costs
+// SyncCall waits for one asynchronous call on the thread that made it. It costs
 // two atomic operations if the call has ended before Wait.
 //
 //   SyncCall<absl::StatusOr<uint64_t>> call(scheduler);
@@ -17,8 +17,8 @@
 
 namespace weft {
 
-// Lives on the caller's stack; Wait must be called once. T: the result of the
-// call, a Status or a StatusOr.
+// A SyncCall lives on the caller's stack. Wait must be called once. T is the
+// result of the call, a Status or a StatusOr.
 template <typename T = absl::Status>
 class SyncCall {
  public:
@@ -26,12 +26,13 @@ class SyncCall {
   SyncCall(const SyncCall&) = delete;
   SyncCall& operator=(const SyncCall&) = delete;
 
-  // Returns the callback for the call, which must be called once, from any
-  // thread.
+  // Returns the callback to pass to the asynchronous call. The callback must be
+  // called once, from any thread.
   absl::AnyInvocable<void(T)> Done() {
     return [this](T result) {
       result_ = std::move(result);
-      // If the caller does not wait, it may be gone after this exchange.
+      // Unless the caller is waiting, this SyncCall may be destroyed directly
+      // after the exchange.
       if (state_.exchange(State::kDone, std::memory_order_acq_rel) ==
           State::kWaiting) {
         event_->Set();
@@ -39,8 +40,9 @@ class SyncCall {
     };
   }
 
-  // An exception (no memory for an event) ends the process: the call would
-  // continue with objects that have left the stack.
+  // Waits for the result and returns it. An exception, such as bad_alloc for an
+  // event, ends the process, because the call would otherwise continue with
+  // objects that have left the stack.
   T Wait() noexcept {
     if (state_.load(std::memory_order_acquire) != State::kDone) {
       event_ = scheduler_.NewEvent();

@@ -22,7 +22,7 @@ BlockingPool::BlockingPool(Threads threads, absl::string_view name,
     while (status_.ok() && threads_.size() < min_threads) {
       status_ = StartThread();
     }
-    is_refused_ = false;  // it may ask again at once
+    is_refused_ = false;  // StartMissing may retry at once
   }
   if (!status_.ok()) on_refused_(*this, status_);
 }
@@ -78,7 +78,7 @@ bool BlockingPool::PopUnthreaded(Scheduler::Closure& closure) {
 void BlockingPool::RunWithoutThreads() {
   for (Scheduler::Closure closure; PopUnthreaded(closure);) {
     closure();
-    closure = nullptr;  // its captures may schedule more
+    closure = nullptr;  // captures may schedule when destroyed
     count_.Finish();
   }
 }
@@ -115,7 +115,7 @@ void BlockingPool::Run() {
     --num_idle_;
     mutex_.Unlock();
     closure();
-    closure = nullptr;  // its captures may schedule more
+    closure = nullptr;  // captures may schedule when destroyed
     count_.Finish();
     mutex_.Lock();
     ++num_idle_;

@@ -1,9 +1,9 @@
 // BlockingPool runs closures that may block. It starts with a minimum number of
-// threads, adds a thread when work waits and no thread is free, up to a
-// maximum, and keeps the threads it has. If the system refuses a thread, work
-// waits for the existing threads.
+// threads. When work waits and no thread is free, it adds a thread, up to a
+// maximum. It never stops a thread before its destructor. If the system refuses
+// a thread, work waits for the existing threads.
 //
-// Threads: Schedule may be called from any thread; the destructor joins the
+// Threads: Schedule may be called from any thread. The destructor joins the
 // threads after everything scheduled has run.
 #ifndef WEFT_LIBS_BASE_SCHEDULER_BLOCKING_POOL_H_
 #define WEFT_LIBS_BASE_SCHEDULER_BLOCKING_POOL_H_
@@ -25,8 +25,8 @@ namespace weft {
 
 class BlockingPool {
  public:
-  // Reports that the system refused a thread. Called without a lock held. The
-  // pool asks for no further thread until the callee calls StartMissing.
+  // Is called when the system refused a thread, without a lock held. The pool
+  // does not ask for further threads until StartMissing is called.
   using OnRefused =
       std::function<void(BlockingPool& pool, const absl::Status& why)>;
 
@@ -35,25 +35,26 @@ class BlockingPool {
     int max = 1;
   };
 
-  // Counts every closure in `count`, which must outlive the pool. Thread names
-  // are `name` followed by a number.
+  // Every scheduled closure is counted in `count`, which must outlive the pool.
+  // Thread names are `name` followed by a number.
   BlockingPool(Threads threads, absl::string_view name, WorkCount& count,
                ThreadStarter& starter, OnRefused on_refused);
-  // Runs the waiting closures itself if the pool has no thread.
+  // If the pool has no thread, the destructor runs the waiting closures itself.
   ~BlockingPool();
 
   void Schedule(Scheduler::Closure closure) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // After a refusal: starts a thread if work waits for one.
+  // Ends the pause after a refusal: starts a thread if work waits for one.
   void StartMissing() ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs the waiting closures on the calling thread if the pool has no thread.
   void RunWithoutThreads() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string& name() const { return name_; }
-  // Not OK if one of the minimum number of threads was refused at the start.
+  // Returns the error if one of the minimum number of threads was refused at
+  // the start, else OK.
   const absl::Status& status() const { return status_; }
-  // The closures that no thread has taken yet, and the current number of
-  // threads.
+  // Return the number of closures that no thread has taken yet, and the current
+  // number of threads.
   int64_t num_waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
   int num_threads() const ABSL_LOCKS_EXCLUDED(mutex_);
 

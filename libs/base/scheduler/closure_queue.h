@@ -1,7 +1,7 @@
-// ClosureQueue is a FIFO queue in one growing ring buffer. Unlike std::deque it
-// does not allocate once the ring is large enough.
+// ClosureQueue is a FIFO queue in one growing ring buffer. Unlike std::deque,
+// it does not allocate once the ring is large enough.
 //
-// Threads: not thread-safe; its owner locks.
+// Threads: not thread-safe; the owner must lock.
 #ifndef WEFT_LIBS_BASE_SCHEDULER_CLOSURE_QUEUE_H_
 #define WEFT_LIBS_BASE_SCHEDULER_CLOSURE_QUEUE_H_
 
@@ -24,7 +24,7 @@ class ClosureQueue {
     ++size_;
   }
 
-  // The queue must not be empty.
+  // Removes and returns the first closure. REQUIRES: the queue is not empty.
   Scheduler::Closure Pop() {
     Scheduler::Closure closure = std::move(ring_[first_]);
     first_ = (first_ + 1) & (ring_.size() - 1);

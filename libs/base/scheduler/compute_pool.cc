@@ -11,26 +11,26 @@ namespace weft {
 namespace {
 
 // How long a worker looks for work before it sleeps, as a multiple of the time
-// that a wake-up takes: work that arrives just after the worker went to sleep
-// waits as long.
+// that a wake-up takes. A worker that sleeps too early delays the next work by
+// one wake-up.
 constexpr int kSearchWakes = 2;
 
-// Assumed wake-up time of a thread until it has been measured: that of a
-// physical machine.
+// The assumed wake-up time of a thread until it has been measured. It is
+// typical of a physical machine.
 constexpr absl::Duration kWakeTime = absl::Microseconds(5);
-// Longer wake-up times are ignored: the worker waited for a processor that
-// others used.
+// A longer wake-up time is ignored, because the worker also waited for a
+// processor that other threads used.
 constexpr absl::Duration kLongestWakeTime = absl::Microseconds(200);
-// Measurements older than this are ignored.
+// A measurement that is older than this is ignored.
 constexpr absl::Duration kWakeTimeHolds = absl::Milliseconds(100);
 
-// A searching worker that has not looked for this long has lost its processor
-// to another thread, perhaps to the one that brings work: on a busy machine it
-// may take milliseconds to get one back.
+// If a searching worker has not looked for work for this long, another thread
+// has its processor, perhaps the thread that schedules work. On a busy machine
+// it may take milliseconds until the worker runs again.
 constexpr absl::Duration kLongestLook = absl::Microseconds(10);
 
-// The pool that this thread is a worker of. The only thread_local of the
-// module: a thread belongs to at most one pool for all its life.
+// The pool that this thread is a worker of. A thread_local is possible because
+// a thread belongs to at most one pool for its whole life.
 struct CurrentWorker {
   const void* pool = nullptr;
   int index = -1;
@@ -94,8 +94,9 @@ void ComputePool::Schedule(Scheduler::Closure closure) {
     absl::MutexLock lock(&worker.mutex);
     worker.queue.Push(std::move(closure));
   }
-  // Pairs with Sleep: either we see the worker searching or sleeping, or it
-  // sees our closure. Hence sequentially consistent.
+  // Pairs with the counters in Sleep: either this thread sees the worker
+  // searching or sleeping, or the worker sees the new closure. Therefore the
+  // operations are sequentially consistent.
   num_queued_.fetch_add(1);
   if (num_sleeping_.load() > 0 && !IsSearched()) WakeOne();
 }
@@ -128,7 +129,7 @@ bool ComputePool::RunOne(int index) {
   begun.store(begun.load(std::memory_order_relaxed) + 1,
               std::memory_order_relaxed);
   closure();
-  closure = nullptr;  // its captures may schedule more
+  closure = nullptr;  // captures may schedule when destroyed
   count_.Finish();
   return true;
 }
@@ -158,7 +159,8 @@ bool ComputePool::FindWork(int index) {
   num_searching_.fetch_add(1);
   const bool found = Search(index);
   if (found) {
-    // Schedule relied on this search; the remaining work needs another worker.
+    // Schedule did not wake a worker because this one was searching. If more
+    // work is queued, wake another worker for it.
     const bool last = num_searching_.fetch_sub(1) == 1;
     if (num_queued_.load() > 1 && (last || !AnyLooks(/*but=*/index))) WakeOne();
     return true;
@@ -222,8 +224,9 @@ void ComputePool::WakeOne() {
   FutexWake(sleeper->wake, 1);
 }
 
-// Follows short wake-up times faster than long ones, so it approximates the
-// lower bound of most: time beyond it is due to others that use the processors.
+// Averages the wake-up times. Short times get more weight than long ones, so
+// that the result approximates a lower bound: a longer time means that other
+// threads used the processors.
 void ComputePool::NoteWakeTime(absl::Time woken_at) {
   const absl::Time now = clock_.Now();
   const absl::Duration took = now - woken_at;

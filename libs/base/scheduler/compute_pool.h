@@ -4,9 +4,10 @@
 // A closure scheduled by a worker goes to that worker's queue; other closures
 // are distributed round robin. Queues are FIFO, so no closure starves. A worker
 // without work searches all queues for some microseconds, then sleeps on its
-// own futex word. Scheduling wakes a sleeper only if no worker searches, or if
-// the searching worker has lost its processor. The pool measures how long a
-// sleeper takes to wake, so callers can decide what is worth a thread.
+// own futex word. Schedule wakes a sleeping worker only if no worker searches,
+// or if the searching worker has lost its processor. The pool measures how long
+// a sleeping worker takes to wake, so that callers can decide how much work is
+// worth a thread.
 //
 // Threads: Schedule may be called from any thread; the destructor joins the
 // threads after everything scheduled has run.
@@ -35,13 +36,15 @@ namespace weft {
 
 class ComputePool {
  public:
-  // Counts every closure in `count`. `count` and `clock` must outlive the pool.
-  // The pool has fewer threads if the system refuses some: see `status`.
+  // Every scheduled closure is counted in `count`. `count` and `clock` must
+  // outlive the pool. If the system refuses threads, the pool has fewer: see
+  // `status`.
   ComputePool(int num_threads, absl::string_view name, const Clock& clock,
               WorkCount& count, ThreadStarter& starter);
   ~ComputePool();
 
-  // Not OK: the error for the first thread that was refused.
+  // Returns the error for the first thread that was refused, or OK if the pool
+  // has all its threads.
   const absl::Status& status() const { return status_; }
   // Runs the waiting closures on the calling thread if the pool has no thread.
   void RunWithoutThreads();
@@ -50,19 +53,20 @@ class ComputePool {
 
   int num_threads() const { return num_threads_; }
 
-  // The number of closures started so far.
+  // Returns the number of closures started so far.
   uint64_t num_begun() const;
 
-  // The number of closures that no worker has taken yet.
+  // Returns the number of closures that no worker has taken yet.
   int64_t num_waiting() const {
     return std::max<int64_t>(0, num_queued_.load(std::memory_order_relaxed));
   }
 
-  // The recent time from waking a worker until it runs: a hint. An unknown time
-  // counts as short, so that a worker is woken and the time is measured.
+  // Returns the recent time from waking a worker until it runs. This is only a
+  // hint. If no recent time is known, a short time is assumed, so that a worker
+  // is woken and the time is measured.
   absl::Duration wake_time() const;
 
-  // The number of idle workers: a hint.
+  // Returns the number of idle workers. This is only a hint.
   int num_idle() const {
     return num_sleeping_.load(std::memory_order_relaxed) +
            num_searching_.load(std::memory_order_relaxed);
@@ -72,11 +76,11 @@ class ComputePool {
   struct Worker {
     absl::Mutex mutex;
     ClosureQueue queue ABSL_GUARDED_BY(mutex);
-    // 1: the worker is to be woken. On its own cache line, so that sleepers do
-    // not slow down others.
+    // Is 1 when the worker must wake up. It is on its own cache line, so that
+    // sleeping workers do not slow down others.
     alignas(64) std::atomic<uint32_t> wake{0};
     absl::Time woken_at;  // written before `wake`, read after it
-    // The number of closures started by this worker, which alone writes it.
+    // The number of closures started by this worker. Only the worker writes it.
     alignas(64) std::atomic<uint64_t> num_begun{0};
     // When this worker last searched for work, in Unix nanoseconds.
     std::atomic<int64_t> looked_at{0};
@@ -86,18 +90,20 @@ class ComputePool {
   void Run(int index);
   bool RunOne(int index);
   bool Take(int index, Scheduler::Closure* closure);
-  // Returns true if there may be work, false if the pool stops.
+  // Looks for work, and sleeps if there is none. Returns true if there may be
+  // work, false if the pool stops.
   bool FindWork(int index);
   bool Search(int index);
-  // Returns whether a worker will notice newly scheduled work at once.
+  // Returns whether a searching worker will notice newly scheduled work at
+  // once.
   bool IsSearched() const;
-  // Returns whether a worker other than `but` is searching or searched very
-  // recently.
+  // Returns whether a worker other than `but` is searching now or was a very
+  // short time ago.
   bool AnyLooks(int but) const;
   void Sleep(int index);
   void WakeOne();
   void NoteWakeTime(absl::Time woken_at);
-  int OwnQueue() const;  // of the calling thread; -1 outside of the pool
+  int OwnQueue() const;  // of the calling thread, or -1
 
   const Clock& clock_;
   WorkCount& count_;

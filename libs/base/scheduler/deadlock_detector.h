@@ -7,10 +7,10 @@
 
 namespace weft {
 
-// Debian's Abseil checks for lock cycles at each lock of a mutex, under one
-// spin lock for the whole process. That costs five times as much as the mutex
-// itself. Builds without NDEBUG, including the tests, keep the check; a cycle
-// aborts them.
+// Debian's Abseil checks for lock cycles whenever a mutex is locked, under one
+// spin lock for the whole process. The check costs five times as much as the
+// mutex itself. Builds without NDEBUG, including the tests, keep the check and
+// abort if there is a cycle.
 inline void TurnOffDeadlockDetectorInOptimizedBuilds() {
 #ifdef NDEBUG
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

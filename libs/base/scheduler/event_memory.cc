@@ -23,7 +23,8 @@ void* EventMemory::Take() {
 void EventMemory::Give(void* memory) {
   std::unique_ptr<Block> block(reinterpret_cast<Block*>(
       static_cast<std::byte*>(memory) - offsetof(Block, bytes)));
-  // Held until after the last use of the object.
+  // `owner` is declared first, so that the EventMemory lives until its last use
+  // here.
   const std::shared_ptr<EventMemory> owner = std::move(block->owner);
   owner->Keep(std::move(block));
 }
@@ -34,7 +35,7 @@ void EventMemory::Keep(std::unique_ptr<Block> block) {
     if (kept.load(std::memory_order_relaxed) == nullptr &&
         kept.compare_exchange_strong(empty, block.get(),
                                      std::memory_order_release)) {
-      static_cast<void>(block.release());  // kept_ owns it
+      static_cast<void>(block.release());  // kept_ owns the block
       return;
     }
   }

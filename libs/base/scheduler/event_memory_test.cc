@@ -43,7 +43,7 @@ TEST(EventMemoryTest, ManyThreadsAllocateAndFree) {
           *taken.back() = t;
         }
         for (int* block : taken) {
-          EXPECT_EQ(*block, t);  // it has no other owner
+          EXPECT_EQ(*block, t);  // no other thread has this block
           EventMemory::Give(block);
         }
       }

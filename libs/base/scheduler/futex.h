@@ -1,8 +1,9 @@
 // Futex waits for a 32-bit word to change, without a lock. Linux only.
 //
-// Waking does not access memory behind the word, so a thread that saw the
-// change before the wake may destroy the word. At worst an unrelated waiter
-// wakes up, which every waiter must tolerate.
+// FutexWake does not access the memory of the word. So after a thread has
+// changed the word, another thread that sees the change may destroy the word
+// even before the wake. At worst an unrelated waiter wakes up, which every
+// waiter must tolerate.
 #ifndef WEFT_LIBS_BASE_SCHEDULER_FUTEX_H_
 #define WEFT_LIBS_BASE_SCHEDULER_FUTEX_H_
 
@@ -24,16 +25,16 @@ bool FutexWait(std::atomic<uint32_t>& word, uint32_t expected,
 // Wakes at most `count` threads that wait on `word`.
 void FutexWake(std::atomic<uint32_t>& word, int count);
 
-// Hints to the processor that this thread spins.
+// Hints to the processor that this thread spins in a loop.
 void SpinPause();
 
-// Spins until `is_over()`, for at most about `time`, and yields to other
-// threads. Returns whether it was over in time.
+// Spins until `is_over()` returns true, for at most about `time`, and yields to
+// other threads. Returns whether `is_over()` was true in time.
 template <typename Predicate>
 bool SpinFor(const Clock& clock, absl::Duration time,
              const Predicate& is_over) {
-  // Spins for about a microsecond without a check, and the maximum number of
-  // such rounds, whatever the clock says.
+  // The number of spins, about a microsecond, between two readings of the
+  // clock, and the maximum number of such rounds if the clock does not advance.
   constexpr int kSpins = 24, kMostRounds = 500;
   const absl::Time end = clock.Now() + time;
   for (int round = 0; round < kMostRounds; ++round) {

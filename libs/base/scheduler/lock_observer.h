@@ -1,7 +1,7 @@
 // LockObserver is notified of each operation on an absl::Mutex in a program
-// that links //libs/base:observed_locks. SimulatedScheduler is one, so that
-// each lock is a point at which a simulated schedule may switch threads. Other
-// programs have no observer and pay nothing.
+// that links //libs/base:observed_locks. SimulatedScheduler is a LockObserver,
+// so that its simulated schedule may switch threads at each lock. Programs that
+// do not link this library have no observers and no extra cost.
 //
 // Threads: one observer may serve many threads if only one of them runs at a
 // time.
@@ -17,34 +17,39 @@ class LockObserver {
  public:
   virtual ~LockObserver() = default;
 
-  // The thread is about to lock `mutex`. May run other threads.
+  // Is called before the thread locks `mutex`. May run other threads.
   virtual void BeforeLock(const void* mutex) = 0;
-  // Another thread holds `mutex`. Returns when it may have been released.
+  // Is called when another thread holds `mutex`. Returns when the mutex may
+  // have been released.
   virtual void WaitForUnlock(const void* mutex) = 0;
-  // The thread has released `mutex`, which may be destroyed when this returns.
+  // Is called after the thread has released `mutex`, which may be destroyed
+  // when this returns.
   virtual void AfterUnlock(const void* mutex) = 0;
 
-  // The thread has just released `mutex` in order to wait. Returns when the
-  // condition variable has been signalled; false if `timeout` passed first.
+  // Is called when the thread has just released `mutex` in order to wait for
+  // `condition`. Returns true when the condition variable has been signalled,
+  // or false if `timeout` passed first.
   virtual bool WaitForSignal(const void* condition, const void* mutex,
                              absl::Duration timeout) = 0;
   virtual void OnSignal(const void* condition, bool all) = 0;
 
-  // The mutex is destroyed. No thread may wait for it any more.
+  // Is called when the mutex is destroyed. No thread may wait for the mutex any
+  // more.
   virtual void OnDestroy(const void* mutex) = 0;
 
-  // The observer of this thread; null if it is not observed. A thread-local,
-  // because mutexes are also locked by code of other libraries, which cannot
-  // pass it.
+  // Returns the observer of this thread, or null if the thread is not observed.
+  // The observer is a thread-local, because code of other libraries also locks
+  // mutexes and cannot pass an observer.
   static LockObserver*& OfThisThread() {
     static thread_local LockObserver* observer = nullptr;
     return observer;
   }
 };
 
-// While an Uninterrupted lives, the observer does not switch away from this
-// thread until it waits. For the simulation's own objects: a network
-// interrupted in the middle of an operation would stop all threads.
+// While an Uninterrupted object lives, the observer does not switch to another
+// thread until this thread waits. It is for the simulation's own objects: if a
+// simulated network were interrupted in the middle of an operation, all threads
+// would stop.
 class Uninterrupted {
  public:
   Uninterrupted() { Begin(); }
@@ -63,9 +68,9 @@ class Uninterrupted {
   }
 };
 
-// Holds a mutex without interruption until it is released: for a simulated disk
-// or network shared by all simulated processes, which may be killed at any
-// point.
+// UninterruptedLock locks a mutex and prevents interruptions until it is
+// released. It is for a simulated disk or network that all simulated processes
+// share, because a process may be killed at any point.
 class ABSL_SCOPED_LOCKABLE UninterruptedLock {
  public:
   explicit UninterruptedLock(absl::Mutex* mutex)
@@ -74,7 +79,8 @@ class ABSL_SCOPED_LOCKABLE UninterruptedLock {
   ~UninterruptedLock() ABSL_UNLOCK_FUNCTION() = default;
 
  private:
-  // Declared first, so that the lock is released within it.
+  // Declared first and so destroyed last: the lock must be released while
+  // interruptions are still prevented.
   const Uninterrupted whole_;
   const absl::MutexLock lock_;
 };

@@ -1,5 +1,6 @@
-// Simulated schedules with switches at locks: they find errors that happen
-// between two locks, and each seed fails, or not, in the same way every time.
+// Tests of simulated schedules that switch threads at locks. They must find
+// errors that happen between two locks, and each seed must give the same result
+// every time.
 #include <functional>
 #include <memory>
 #include <set>
@@ -30,7 +31,9 @@ class Simulated {
   SimulatedScheduler scheduler_;
 };
 
-// Two closures that read a number under a lock and write it under another lock.
+// Runs two closures that read a number under a lock and then write it,
+// increased by 1, under a second lock. Returns the number: 1 if an update was
+// lost, else 2.
 int LoseAnUpdate(uint64_t seed, uint64_t* trace,
                  const SimulatedYields& yields = {.one_in = 2}) {
   absl::Mutex mutex;
@@ -64,7 +67,8 @@ TEST(ObservedLocksTest, ThreadsInterleaveBetweenTwoLocks) {
   EXPECT_THAT(numbers, ::testing::ElementsAre(1, 2));
 }
 
-// A mutex is in focus or not for as long as it lives.
+// Whether a mutex is in focus is drawn once and does not change during its
+// life. A mutex in focus causes interruptions even if one_in is 0.
 TEST(ObservedLocksTest, FocusedMutexYieldsWithoutOtherYields) {
   const auto times_lost = [](uint64_t focus_one_in) {
     int lost = 0;
@@ -141,7 +145,7 @@ TEST(ObservedLocksTest, ConditionVariablesWaitInTheSimulation) {
   }
 }
 
-TEST(ObservedLocksTest, ATimeoutPassesInSimulatedTime) {
+TEST(ObservedLocksTest, TimeoutPassesInSimulatedTime) {
   absl::Mutex mutex;
   absl::CondVar never;
   Simulated scheduler(1);
@@ -151,7 +155,8 @@ TEST(ObservedLocksTest, ATimeoutPassesInSimulatedTime) {
   EXPECT_EQ(scheduler->clock().Now(), before + absl::Hours(1));
 }
 
-// A stalled thread lets time pass; all others continue.
+// A stalled thread pauses for some simulated time, while all other threads
+// continue.
 TEST(ObservedLocksTest, StallsTakeTime) {
   absl::Mutex mutex;
   Simulated scheduler(3, {});

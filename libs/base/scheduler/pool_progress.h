@@ -18,21 +18,21 @@ class PoolProgress {
  public:
   virtual ~PoolProgress() = default;
 
-  // The total number of closures started by compute threads. If two values
-  // differ, the pool has made progress in between.
+  // Returns the total number of closures started by compute threads. If two
+  // values differ, the pool has made progress in between.
   virtual uint64_t num_begun() const = 0;
 
-  // The number of closures that wait for a thread of the pool, and its current
-  // number of threads.
+  // Return the number of closures that wait for a thread of the pool, and the
+  // pool's current number of threads.
   virtual int64_t num_waiting(Pool pool) const = 0;
   virtual int num_threads(Pool pool) const = 0;
 
-  // The recent time from waking a sleeping compute thread until it runs: 5 us
-  // on a dedicated machine, several times as much on a virtual one, whose
-  // processors sleep, too. A hint.
+  // Returns the recent time from waking a sleeping compute thread until it
+  // runs. This is only a hint: about 5 us on a physical machine, and several
+  // times longer on a virtual machine, because its processors sleep as well.
   virtual absl::Duration wake_time() const = 0;
 
-  // Null if the scheduler does not report progress.
+  // Returns null if the scheduler does not report progress.
   static const PoolProgress* Of(const Scheduler& scheduler) {
     return dynamic_cast<const PoolProgress*>(&scheduler);
   }

@@ -21,40 +21,43 @@ namespace weft {
 
 class Clock;
 
-// Which threads run a closure.
+// Pool determines which threads run a closure.
 enum class Pool {
-  // One thread per core, for kernels and continuations. Must not block.
+  // One thread per core, for kernels and continuations. Closures must not
+  // block.
   kCompute,
-  // A few threads for closures that keep a cluster alive and that end work:
+  // A few threads for closures that keep a cluster alive or that end work:
   // heartbeats, leases, deadlines, aborts, lost connections. Closures must be
   // short. They must not run kernels, client functions or file operations, must
   // not take locks that are held during these, and must not free large objects.
   kControl,
-  // Imports and compiles graphs and reports the contents of a task: long work
-  // that waits for no client function and for no file.
+  // Threads that import and compile graphs and report the contents of a task.
+  // Closures may take long, but must not wait for client functions or files.
   kGraph,
-  // Grows on demand up to a limit. For files and client functions; may block.
+  // Threads for file operations and client functions. Closures may block. The
+  // pool grows on demand up to a limit.
   kBlocking,
-  // Grows on demand without a limit. For a few long closures, such as the loops
-  // that drive sockets, and for closures that threads of kBlocking wait for
-  // while these hold all threads of that pool. If the system refuses threads,
-  // closures wait for an existing one: see thread_scheduler.h for how many are
-  // started initially.
+  // Threads for a few long closures. The pool grows on demand without a limit.
+  // Its closures are, for example, the loops that drive sockets, and closures
+  // for which threads of kBlocking wait while these hold all threads of their
+  // pool. If the system refuses threads, closures wait for an existing one.
+  // thread_scheduler.h says how many threads are started initially.
   kUnbounded,
 };
 
-// An Event is something that a thread can wait for. It is set once and stays
-// set. Created by Scheduler::NewEvent, so that a simulated wait can run other
-// work.
+// Event is something that a thread can wait for. An event is set once and stays
+// set. It is created by Scheduler::NewEvent, so that a simulated wait can run
+// other work.
 class Event {
  public:
   virtual ~Event() = default;
-  // Idempotent. A thread that returns from Wait sees everything that happened
-  // before Set. The waiter may destroy the Event as soon as its Wait has
-  // returned.
+  // Sets the event; further calls have no effect. A thread that returns from
+  // Wait sees everything that happened before Set. The waiting thread may
+  // destroy the Event as soon as its Wait has returned.
   virtual void Set() = 0;
   virtual bool IsSet() const = 0;
-  // Returns true when set, false if `deadline` passed first.
+  // Waits until the event is set and returns true. Returns false if `deadline`
+  // passes first.
   virtual bool WaitUntil(absl::Time deadline) = 0;
   void Wait() { WaitUntil(absl::InfiniteFuture()); }
 };
@@ -66,47 +69,48 @@ class Scheduler {
 
   virtual ~Scheduler() = default;
 
-  // Runs `closure` soon on a thread of `pool`, never inline.
+  // Runs `closure` soon on a thread of `pool`, never within this call.
   virtual void Schedule(Pool pool, Closure closure) = 0;
 
   // Runs `closure` on a thread of `pool` when `when` is reached.
   virtual TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) = 0;
-  // The same on the compute pool.
+  // Does the same on the compute pool.
   TimerId ScheduleAt(absl::Time when, Closure closure) {
     return ScheduleAt(Pool::kCompute, when, std::move(closure));
   }
-  // Returns true if the timer's closure will never run; false if it has run, is
-  // running or is unknown. Does not wait for a running closure.
+  // Cancels a timer. Returns true if its closure will never run, and false if
+  // the closure has run, is running, or is unknown. Does not wait for a running
+  // closure.
   virtual bool CancelTimer(TimerId id) = 0;
 
   virtual std::unique_ptr<Event> NewEvent() = 0;
 
   // Splits [0, total) into ranges of at least `min_range` and runs `work(begin,
-  // end)` for each on this thread and on idle compute threads, which may also
-  // join later. Returns when all are done. Never waits for a busy pool: the
-  // caller runs every range that no other thread takes. Safe inside compute
-  // closures.
+  // end)` for each range. The ranges run on this thread and on compute threads
+  // that are idle or become idle. Returns when all ranges are done. Never waits
+  // for a busy pool, because the caller runs every range that no other thread
+  // takes. May be called inside closures of the compute pool.
   virtual void ParallelFor(
       int64_t total, int64_t min_range,
       const std::function<void(int64_t, int64_t)>& work) = 0;
 
-  // The number of threads of the compute pool, at least 1.
+  // Returns the number of threads of the compute pool, which is at least 1.
   virtual int num_compute_threads() const = 0;
 
-  // The clock for deadlines and timers.
+  // Returns the clock for deadlines and timers.
   virtual const Clock& clock() const = 0;
 };
 
 struct ThreadSchedulerOptions {
   int compute_threads = 0;  // 0: one per core
   int max_control_threads = 2;
-  int max_graph_threads = 0;  // 0: as many as compute threads, at least 2
+  int max_graph_threads = 0;  // 0: as compute threads, at least 2
   int max_blocking_threads = 64;
-  absl::string_view name = "weft";  // prefix of thread names, at most 8 bytes
+  absl::string_view name = "weft";  // of threads, at most 8 bytes
 };
 
 // Returns a scheduler with real threads. Its destructor runs everything
-// scheduled, drops timers and joins.
+// scheduled, drops timers, and joins the threads.
 std::unique_ptr<Scheduler> NewThreadScheduler(
     const Clock& clock, ThreadSchedulerOptions options = {});
 

@@ -20,13 +20,15 @@ constexpr bool kUnderThreadSanitizer = true;
 constexpr bool kUnderThreadSanitizer = false;
 #endif
 
-// Percentage of stalls among the interruptions at a mutex in focus.
+// The percentage of interruptions at a mutex in focus that last for some
+// simulated time.
 constexpr uint64_t kStalledInFocus = 50;
 
-// A thread waits on its Turn while another thread runs.
+// Turn lets a thread wait while another thread runs.
 class Turn {
  public:
-  // The thread that gets the turn sees all that the giver did before.
+  // Lets the waiting thread continue. That thread sees everything that the
+  // calling thread did before.
   void Give() {
     given_.store(1, std::memory_order_release);
     FutexWake(given_, 1);
@@ -43,7 +45,7 @@ class Turn {
 
 }  // namespace
 
-// A closure that may run now.
+// Task is a closure that may run now.
 struct SimulatedScheduler::Task {
   uint64_t id = 0;
   Part* part = nullptr;
@@ -51,7 +53,7 @@ struct SimulatedScheduler::Task {
   Closure closure;
 };
 
-// A thread that does not run.
+// Waiter is a thread that is not running.
 struct SimulatedScheduler::Waiter {
   enum class For { kEvent, kMutex, kSignal, kTurn, kIdle };
 
@@ -64,13 +66,13 @@ struct SimulatedScheduler::Waiter {
   const void* object = nullptr;  // the mutex or condition variable
   absl::Time deadline = absl::InfiniteFuture();
   bool is_last = false;
-  // The mutex was released, or the condition variable signalled.
+  // Whether the mutex was released or the condition variable was signalled.
   bool is_done = false;
   bool given_up = false;
   Turn turn;
 };
 
-// A thread that lends its stack to closures.
+// Carrier is a thread on whose stack closures run.
 struct SimulatedScheduler::Carrier {
   Task task;
   bool stop = false;
@@ -83,7 +85,7 @@ class SimulatedScheduler::SimulatedEvent : public Event {
   SimulatedEvent(SimulatedScheduler* scheduler, uint64_t id)
       : scheduler_(scheduler), id_(id) {}
 
-  // The event may be destroyed once other threads have run.
+  // Another thread may destroy the event during Point, so Point comes last.
   void Set() override {
     is_set_ = true;
     scheduler_->Point();
@@ -492,7 +494,8 @@ void SimulatedScheduler::RunCarrier(Carrier* carrier) {
       const Uninterrupted whole;
       next = Choose(&task);
     }
-    // Before Give, after which another thread runs and may take this carrier.
+    // Must come before Give, because after Give another thread runs and may
+    // take this carrier.
     free_carriers_.push_back(carrier);
     next->turn.Give();
   }
@@ -504,7 +507,7 @@ void SimulatedScheduler::GiveUpWaits() {
 
 void SimulatedScheduler::ReportDeadlock() {
   const std::string report = DeadlockReport();
-  // A thread cannot give up a lock.
+  // A thread that waits for a lock cannot continue without it.
   const bool has_locks = std::any_of(
       waiters_.begin(), waiters_.end(),
       [](const Waiter* waiter) { return waiter->what == Waiter::For::kMutex; });
@@ -537,7 +540,7 @@ std::string SimulatedScheduler::DeadlockReport() const {
   return report;
 }
 
-// FNV-1a, eight bytes at a time.
+// Extends the hash by FNV-1a, but eight bytes at a time.
 void SimulatedScheduler::Trace(uint64_t value) {
   trace_hash_ = (trace_hash_ ^ value) * kFnv1aPrime;
 }

@@ -3,29 +3,31 @@
 // that jumps to the next timer or deadline when nothing else can run. The same
 // seed and program give the same order; trace_hash() proves it.
 //
-// The thread that creates it is the first client: it runs until it waits for an
-// Event, or calls RunUntilIdle or AdvanceBy, and only then does other work run.
-// Further clients are closures of the blocking pool. (Each waiting closure
-// keeps a system thread for its stack; only one runs at a time.)
+// The thread that creates the scheduler is the first client. Other work runs
+// only while the first client waits for an Event or is in RunUntilIdle or
+// AdvanceBy. Further clients are closures of the blocking pool. (Each waiting
+// closure keeps a system thread for its stack, but only one of these threads
+// runs at a time.)
 //
 // A pool with a limit (SimulatedPools) runs only that many closures at a time.
-// A closure that waits, or is interrupted, keeps its thread of the pool. So a
-// program that needs more threads than a pool has deadlocks here, too.
+// A closure that waits or is interrupted keeps its thread of the pool. So a
+// program that needs more threads than a pool has also deadlocks in the
+// simulation.
 //
 // With set_yields, the running closure may also be interrupted: when it
 // schedules, when it sets an event, and, in a program that links
 // //libs/base:observed_locks, when it locks or unlocks an absl::Mutex.
 // docs/design/simulation.md describes this. Under ThreadSanitizer, whose
 // wrappers of absl::Mutex replace the observed ones, closures are never
-// interrupted: a thread that waited for a mutex of an interrupted one would
-// wait forever.
+// interrupted: a thread that waits for a mutex that an interrupted thread holds
+// would wait forever.
 //
-// A wait that can never end is a deadlock of the simulated program. It is
-// reported with all waiting threads and what they wait for.
+// A wait that can never end is a deadlock of the simulated program. The report
+// of a deadlock lists all waiting threads and what they wait for.
 //
 // Threads: must be used only by its first client and by the closures that it
-// runs. One of them runs at a time and hands control to the next; that protects
-// all state here.
+// runs. Only one of them runs at a time and hands control to the next, so the
+// state needs no locks.
 #ifndef WEFT_LIBS_BASE_SCHEDULER_SIMULATED_SCHEDULER_H_
 #define WEFT_LIBS_BASE_SCHEDULER_SIMULATED_SCHEDULER_H_
 
@@ -49,29 +51,31 @@
 
 namespace weft {
 
-// The number of threads of each pool. 0: as many as there are closures.
+// The maximum number of closures of each pool that run at the same time. 0
+// means no limit.
 struct SimulatedPools {
   int compute = 0;
   int control = 0;
   int graph = 0;
   int blocking = 0;
-  // Pool::kUnbounded, if the system refuses further threads.
+  // Pool::kUnbounded, for a process whose system refuses further threads.
   int own = 0;
 };
 
 struct SimulatedSchedulerOptions {
   uint64_t seed = 1;
   int compute_threads = 4;  // only the value of num_compute_threads()
-  SimulatedPools pools;     // of closures that belong to no part
-  // Called with the report of a deadlock; then every wait returns false.
-  // Without it, or if mutexes are involved, the report goes to stderr and the
-  // process aborts.
+  SimulatedPools pools;     // for closures without a part
+  // Is called with the report of a deadlock. Afterwards every wait returns
+  // false. If it is null, or if threads wait for mutexes, the report goes to
+  // stderr and the process aborts.
   absl::AnyInvocable<void(const std::string& report)> on_deadlock;
 };
 
-// Rates at which the running closure is interrupted.
+// SimulatedYields has the rates at which the running closure is interrupted.
 struct SimulatedYields {
-  // On average one point in this many; 0: never.
+  // On average, one of this many possible interruption points is used. 0 means
+  // no interruptions.
   uint64_t one_in = 0;
   // The percentage of interrupted closures that resume only when nothing else
   // can run.
@@ -80,57 +84,60 @@ struct SimulatedYields {
   // of at most `longest_stall`.
   uint64_t percent_stalled = 0;
   absl::Duration longest_stall = absl::Seconds(1);
-  // One mutex in this many, drawn when it is first seen, is in focus: a third
-  // of its locks and unlocks are interrupted, half of these for some simulated
-  // time. Races between two critical sections of one mutex need that many
-  // interruptions in one place. 0: none.
+  // One of this many mutexes is in focus, which is drawn when the mutex is
+  // first seen. A third of the locks and unlocks of such a mutex are
+  // interrupted, half of these for some simulated time. Races between two
+  // critical sections of one mutex need many interruptions in one place. 0
+  // means that no mutex is in focus.
   uint64_t focus_one_in = 0;
 };
 
 class SimulatedScheduler : public Scheduler, private LockObserver {
  public:
-  // A Part is a view of the scheduler for a part of the simulated world, a
-  // process or one of its threads, that can be stopped at any point: its
-  // closures and timers no longer start, and its waits and interrupted closures
-  // do not resume.
+  // A Part is a view of the scheduler for a part of the simulated world, such
+  // as a process or one of its threads. A part can be stopped at any point: its
+  // closures and timers then no longer start, and its waits and interrupted
+  // closures do not resume.
   class Part;
 
   using Scheduler::ScheduleAt;
 
-  // `clock` must outlive it and must not be moved by anything else.
+  // `clock` must outlive the scheduler. Nothing else may advance the clock.
   explicit SimulatedScheduler(ManualClock& clock,
                               SimulatedSchedulerOptions options = {});
-  // Runs everything scheduled and drops timers; open waits return false.
-  // Stopped parts are resumed.
+  // Runs everything scheduled and drops timers. Waits that have not ended
+  // return false. Stopped parts are resumed.
   ~SimulatedScheduler() override;
 
   void Schedule(Pool pool, Closure closure) override;
   TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override;
   bool CancelTimer(TimerId id) override;
   std::unique_ptr<Event> NewEvent() override;
-  // Runs the ranges on the caller, in an order drawn from the seed.
+  // Runs all ranges on the calling thread, in an order drawn from the seed.
   void ParallelFor(int64_t total, int64_t min_range,
                    const std::function<void(int64_t, int64_t)>& work) override;
   int num_compute_threads() const override { return options_.compute_threads; }
   const Clock& clock() const override { return clock_; }
 
-  // Returns a part with its own pools. The part must outlive everything
-  // scheduled by it; the scheduler must outlive the part.
+  // Returns a part with its own pools. The part must outlive everything that it
+  // schedules. The scheduler must outlive the part.
   std::unique_ptr<Part> NewPart(const SimulatedPools& pools = {});
 
   void set_yields(const SimulatedYields& yields);
 
-  // Runs everything that can run without time passing. First client only.
+  // Runs everything that can run without time passing. Only for the first
+  // client.
   void RunUntilIdle() { AdvanceBy(absl::ZeroDuration()); }
-  // Advances the time and runs everything that becomes due. First client only.
+  // Advances the time and runs everything that becomes due. Only for the first
+  // client.
   void AdvanceBy(absl::Duration duration);
 
-  // The hash of all choices and times so far.
+  // Returns a hash of all choices and times so far.
   uint64_t trace_hash() const { return trace_hash_; }
-  // The number of choices so far: closures started, and waits and interruptions
-  // ended.
+  // Returns the number of choices so far: started closures, and ended waits and
+  // interruptions.
   int64_t num_steps() const { return num_steps_; }
-  // The number of possible interruption points so far.
+  // Returns the number of possible interruption points so far.
   uint64_t num_points() const { return num_points_; }
 
  private:
@@ -138,7 +145,8 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   struct Task;
   struct Waiter;
   struct Carrier;
-  // The pools of a part, or of closures that belong to no part.
+  // PoolThreads counts the running closures in each pool of a part. Closures
+  // that belong to no part have their own PoolThreads.
   class PoolThreads {
    public:
     explicit PoolThreads(const SimulatedPools& limits) : limits_(limits) {}
@@ -161,8 +169,8 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   TimerId ScheduleAtFor(Part* part, Pool pool, absl::Time when,
                         Closure closure);
   PoolThreads& ThreadsOf(Part* part);
-  // Returns whether a task may start: its part runs and its pool has a free
-  // thread.
+  // Returns whether a task may start: its part is not stopped, and its pool has
+  // a free thread.
   bool IsReady(const Task& task);
   bool Wait(SimulatedEvent* event, absl::Time deadline);
 
@@ -174,43 +182,47 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   void OnSignal(const void* condition, bool all) override;
   void OnDestroy(const void* mutex) override;
 
-  // A point where the running closure may be interrupted; it is about to lock
-  // `mutex`, or null.
+  // Marks a point where the running closure may be interrupted. `mutex` is the
+  // mutex that the closure is about to lock, or null.
   void Point(const void* mutex = nullptr);
-  // The same, before or after an operation on `mutex`, which may be in focus;
-  // `about_to_take` is null or `mutex`.
+  // Marks such a point before or after an operation on `mutex`, which may be in
+  // focus. `about_to_take` is `mutex` if the closure is about to lock it, else
+  // null.
   void PointAt(const void* mutex, const void* about_to_take);
   // Returns whether the running closure is interrupted because `mutex` is in
   // focus.
   bool DrawFocus(const void* mutex);
-  // Interrupts the running closure; with probability `percent_stalled` until
-  // time has passed.
+  // Interrupts the running closure. With a probability of `percent_stalled`,
+  // the interruption lasts for some simulated time.
   void Interrupt(const void* mutex, uint64_t percent_stalled);
-  // Draws a delay of at most `longest_stall`, most often a small part of it.
+  // Draws a delay of at most `longest_stall`. Short delays are more likely.
   absl::Duration DrawStall();
   void DrawNextYield();
-  // Lets the closures that wait for the mutex run again: it was released.
+  // Makes the closures that wait for the mutex ready to run, because it was
+  // released.
   void WakeMutexWaiters(const void* mutex);
 
   bool IsReady(const Waiter& waiter) const;
-  // Finds the closures that can run now, from which one is chosen.
+  // Finds the closures that can run now. One of them is chosen next.
   void FindReady();
   absl::Time NextTime() const;
   void MoveTimeTo(absl::Time when);
-  // Returns the waiter that runs next. Null: a new closure does, which was
-  // moved to `task` and takes a thread of its pool. Moves the time if nothing
-  // can run.
+  // Returns the waiter that runs next. Returns null if a new closure runs next;
+  // the closure was moved to `task` and takes a thread of its pool. Advances
+  // the time if nothing can run.
   Waiter* Choose(Task* task);
   Waiter* ChooseAmongReady(Task* task);
-  // The last action of the closure that hands over control.
+  // Starts a task on a free carrier. Called as the last action of a closure
+  // that hands over control.
   void StartOnCarrier(Task task);
   // Adds the caller to the waiters until it is chosen again.
   void Park(Waiter* waiter);
-  // Hands over control, and returns when `waiter`, the caller's, is chosen.
+  // Hands control to another thread, and returns when `waiter`, which belongs
+  // to the calling thread, is chosen.
   void YieldToOthers(Waiter* waiter);
-  // The function of a carrier's thread: runs closures until `stop`.
+  // Runs on a carrier's thread and runs closures until `stop` is set.
   void RunCarrier(Carrier* carrier);
-  // Lets all waits end without what they wait for.
+  // Makes all waits return although their events did not happen.
   void GiveUpWaits();
   void ReportDeadlock();
   std::string DeadlockReport() const;
@@ -224,14 +236,14 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   const std::unique_ptr<Random> random_;
   std::vector<Task> ready_;
   std::vector<Waiter*> waiters_;
-  Waiter* idle_ = nullptr;  // in AdvanceBy
-  // Results of FindReady: positions in ready_, and waiters.
+  Waiter* idle_ = nullptr;  // set during AdvanceBy
+  // The results of FindReady: positions in ready_, and waiters.
   std::vector<size_t> ready_tasks_;
   std::vector<Waiter*> ready_waiters_;
   std::map<TimerKey, Task> timers_;
   std::vector<std::unique_ptr<Carrier>> carriers_;
   std::vector<Carrier*> free_carriers_;
-  Part* part_ = nullptr;  // of the running closure; null: no part
+  Part* part_ = nullptr;  // of the running closure, or null
   int num_stopped_ = 0;   // number of parts
   SimulatedYields yields_;
   uint64_t points_until_yield_ = 0;
@@ -249,7 +261,8 @@ class SimulatedScheduler::Part : public Scheduler {
   Part(SimulatedScheduler& all, const SimulatedPools& pools)
       : all_(all), threads_(pools) {}
 
-  // Called by the first client, which belongs to no part.
+  // Stop and Resume must be called by the first client, which belongs to no
+  // part.
   void Stop();
   void Resume();
   bool is_stopped() const { return is_stopped_; }

@@ -29,7 +29,7 @@ SchedulerHarnessFactory Seed(uint64_t seed) {
 INSTANTIATE_TEST_SUITE_P(Seeds, SchedulerConformanceTest,
                          ::testing::Values(Seed(1), Seed(2), Seed(3)));
 
-// Three clients and a timer that record the order in which they ran.
+// Outcome has the order in which three clients and a timer ran.
 struct Outcome {
   std::vector<int> order;
   uint64_t trace_hash;
@@ -55,7 +55,7 @@ Outcome RunProgram(uint64_t seed) {
   return outcome;
 }
 
-TEST(SimulatedSchedulerTest, SameSeedSameOrder) {
+TEST(SimulatedSchedulerTest, SameSeedGivesSameOrder) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Outcome first = RunProgram(seed);
     const Outcome second = RunProgram(seed);
@@ -64,7 +64,7 @@ TEST(SimulatedSchedulerTest, SameSeedSameOrder) {
   }
 }
 
-TEST(SimulatedSchedulerTest, SeedsReachManyOrders) {
+TEST(SimulatedSchedulerTest, DifferentSeedsGiveManyOrders) {
   std::set<std::vector<int>> orders;
   std::set<uint64_t> hashes;
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -86,7 +86,7 @@ TEST(SimulatedSchedulerTest, ClosuresRunOnlyWhileTheClientWaits) {
   EXPECT_TRUE(ran);
 }
 
-TEST(SimulatedSchedulerTest, TimeJumpsOnlyAsFarAsNeeded) {
+TEST(SimulatedSchedulerTest, TimeJumpsToTheNextDeadline) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   const absl::Time start = clock.Now();
@@ -113,7 +113,7 @@ TEST(SimulatedSchedulerTest, AdvanceByRunsDueClosures) {
   EXPECT_EQ(clock.Now(), start + absl::Milliseconds(3500));
 }
 
-TEST(SimulatedSchedulerTest, FullPoolRunsNoMoreClosures) {
+TEST(SimulatedSchedulerTest, FullPoolStartsNoFurtherClosures) {
   for (const Pool pool : {Pool::kCompute, Pool::kControl, Pool::kGraph,
                           Pool::kBlocking, Pool::kUnbounded}) {
     ManualClock clock;
@@ -176,7 +176,7 @@ TEST(SimulatedSchedulerTest, EachPartHasItsOwnPools) {
   EXPECT_EQ(begun, 3);
 }
 
-TEST(SimulatedSchedulerTest, WaitForAThreadOfAFullPoolIsReported) {
+TEST(SimulatedSchedulerTest, DeadlockByAFullPoolIsReported) {
   ManualClock clock;
   std::string report;
   SimulatedScheduler scheduler(

@@ -8,13 +8,14 @@
 namespace weft {
 namespace {
 
-// About 2 us: the cost of a sleep and its wake-up.
+// Spinning takes about 2 us, the cost of a sleep and its wake-up.
 constexpr int kSpins = 50;
 
 }  // namespace
 
 void ThreadEvent::Set() {
-  // After the exchange the waiter may destroy this event; see futex.h.
+  // A waiting thread may destroy this event directly after the exchange.
+  // futex.h explains why the wake is still safe.
   std::atomic<uint32_t>& state = state_;
   if (state.exchange(kSet, std::memory_order_acq_rel) == kWaitedFor) {
     FutexWake(state, INT_MAX);

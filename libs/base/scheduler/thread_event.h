@@ -1,6 +1,6 @@
-// ThreadEvent is the Event of real threads. It is one word: Set without a
-// waiter is one exchange; a wait sleeps in the kernel after a short spin. On
-// the heap it is placed in memory of an EventMemory: new (memory)
+// ThreadEvent is the Event of real threads. It is one word. Set costs one
+// exchange if no thread waits. A wait sleeps in the kernel after a short spin.
+// An event on the heap is placed in memory of an EventMemory: new (memory)
 // ThreadEvent(clock).
 #ifndef WEFT_LIBS_BASE_SCHEDULER_THREAD_EVENT_H_
 #define WEFT_LIBS_BASE_SCHEDULER_THREAD_EVENT_H_
@@ -25,7 +25,8 @@ class ThreadEvent final : public Event {
     return memory.Take();
   }
   static void operator delete(void* event) { EventMemory::Give(event); }
-  // Required for constructors that throw; this one does not.
+  // C++ calls this operator if a constructor throws after placement new.
+  // ThreadEvent's constructor does not throw.
   static void operator delete(void* event, EventMemory&) {
     EventMemory::Give(event);
   }

@@ -1,4 +1,5 @@
-// The name that debuggers and top show for a thread, and its id.
+// Functions for the id of a thread, and for the name that debuggers and top
+// show for it.
 #ifndef WEFT_LIBS_BASE_SCHEDULER_THREAD_NAME_H_
 #define WEFT_LIBS_BASE_SCHEDULER_THREAD_NAME_H_
 
@@ -7,10 +8,10 @@
 
 namespace weft {
 
-// Sets the name of the calling thread; Linux keeps the first 15 bytes.
+// Sets the name of the calling thread. Linux keeps only the first 15 bytes.
 void SetThreadName(const std::string& name);
 std::string ThisThreadName();
-// The calling thread's id in Linux.
+// Returns the id of the calling thread in Linux.
 int64_t ThisThreadId();
 
 }  // namespace weft

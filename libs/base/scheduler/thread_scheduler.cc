@@ -30,12 +30,13 @@
 namespace weft {
 namespace {
 
-// One ParallelFor: its ranges are claimed by incrementing a counter. A helper
-// that starts after all are claimed touches only this shared object.
+// SharedLoop is the state of one ParallelFor. Threads claim its ranges by
+// incrementing a counter. A helper that starts after all ranges are claimed
+// touches only this shared object.
 //
-// If a range throws, the ranges that are not claimed yet are skipped, and
-// ParallelFor rethrows the exception to its caller once no thread uses its
-// closure.
+// If a range throws, the ranges that are not claimed yet are skipped.
+// ParallelFor rethrows the exception to its caller when no thread uses the
+// closure any more.
 class SharedLoop {
  public:
   using Work = std::function<void(int64_t, int64_t)>;
@@ -51,7 +52,7 @@ class SharedLoop {
     }
   }
 
-  // Returns false if all ranges are claimed.
+  // Claims and runs a range. Returns false if all ranges are claimed.
   bool RunOne() {
     const int64_t range = next_.fetch_add(1, std::memory_order_relaxed);
     if (range >= num_ranges_) return false;
@@ -62,19 +63,20 @@ class SharedLoop {
     return true;
   }
 
-  // Whether all ranges are claimed.
+  // Returns whether all ranges are claimed.
   bool IsClaimed() const {
     return next_.load(std::memory_order_relaxed) >= num_ranges_;
   }
 
-  // REQUIRES: all ranges are claimed. Waits for the ranges that still run. Does
-  // not sleep for less than a wake-up takes.
+  // Waits for the ranges that still run. Spins first, for the time that waking
+  // a thread takes. REQUIRES: all ranges are claimed.
   void Wait(const Clock& clock, absl::Duration wake_time) {
     if (SpinFor(clock, wake_time, [this] { return IsDone(); })) return;
     while (!IsDone()) FutexWait(done_, 0);
   }
 
-  // REQUIRES: Wait has returned.
+  // Rethrows the exception of a range, if there was one. REQUIRES: Wait has
+  // returned.
   void RethrowException() {
     if (has_thrown_.load(std::memory_order_relaxed)) {
       std::rethrow_exception(std::exchange(exception_, nullptr));
@@ -108,11 +110,12 @@ class SharedLoop {
   std::atomic<int64_t> num_done_{0};
   std::atomic<uint32_t> done_{0};
   std::atomic<bool> has_thrown_{false};
-  // Written by the range that set has_thrown_, read when all are done.
+  // Written by the range that set has_thrown_, and read when all ranges are
+  // done.
   std::exception_ptr exception_;
 };
 
-// More than one range per thread evens out threads that start late.
+// Several ranges per thread balance the load if threads start late.
 constexpr int64_t kRangesPerThread = 4;
 
 int NumComputeThreads(const ThreadSchedulerOptions& options) {
@@ -125,14 +128,14 @@ int NumGraphThreads(const ThreadSchedulerOptions& options) {
   return std::max(2, NumComputeThreads(options));
 }
 
-// Closures of Pool::kUnbounded that never end, or that wait for another one,
-// must all have threads at the same time, or the pool deadlocks: the two
-// readers of a wire (control and bulk), the driver of HTTP and that of metrics
-// never end; a server that stops itself waits for the Reclaimer's closure,
-// which is the sixth.
+// The minimum number of threads of Pool::kUnbounded. Its closures that never
+// end, or that wait for another one, must all have threads at the same time, or
+// the pool deadlocks. Never ending are the two readers of a wire (control and
+// bulk) and the drivers of HTTP and of metrics. A server that stops itself is
+// the fifth closure, and waits for the Reclaimer's closure, the sixth.
 constexpr int kMinUnboundedThreads = 6;
 
-// Interval at which a pool that was refused a thread retries.
+// The interval after which a pool that was refused a thread asks again.
 constexpr absl::Duration kAskAgain = absl::Milliseconds(200);
 
 class ThreadScheduler : public Scheduler, public PoolProgress {
@@ -179,8 +182,8 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
     }
   }
 
-  // Work may schedule more work in any pool, so all pools run until none has
-  // any left.
+  // Work may schedule more work in any pool, so all pools run until every pool
+  // is empty.
   ~ThreadScheduler() override {
     {
       absl::MutexLock lock(&shortage_mutex_);
@@ -194,7 +197,7 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
     }
   }
 
-  // The status that ThreadsStatus returns.
+  // Returns the status that ThreadsStatus returns.
   const absl::Status& started() const { return started_; }
 
   void Schedule(Pool pool, Closure closure) override {
@@ -235,7 +238,7 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   void AskAgainLater(BlockingPool& pool) ABSL_LOCKS_EXCLUDED(shortage_mutex_);
   void RunWithoutThreads();
 
-  // Returns the threads of any pool but the compute pool.
+  // Returns the threads of a pool other than the compute pool.
   const BlockingPool& ThreadsOf(Pool pool) const {
     switch (pool) {
       case Pool::kControl:
@@ -260,9 +263,9 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   const OnThreadShortage on_shortage_;
   absl::Mutex shortage_mutex_;
   absl::flat_hash_set<std::string> reported_ ABSL_GUARDED_BY(shortage_mutex_);
-  // Null until all pools have started, forever if one could not, and from the
-  // destructor on. While it is null, shortages of threads are not reported and
-  // threads that could not be started are not retried.
+  // Is null until all pools have started, and from the destructor on. It stays
+  // null if a pool could not start. While it is null, shortages of threads are
+  // not reported, and refused threads are not retried.
   TimerThread* retry_timers_ ABSL_GUARDED_BY(shortage_mutex_) = nullptr;
   const BlockingPool::OnRefused on_refused_;
   WorkCount unfinished_;
@@ -328,8 +331,8 @@ void ThreadScheduler::ParallelFor(
     return;
   }
   auto loop = std::make_shared<SharedLoop>(total, num_ranges, work);
-  // If no thread is idle now, one may be soon, unless much work is queued
-  // already.
+  // If no thread is idle now, one thread may become idle soon. So at least one
+  // helper is scheduled, unless much work is queued already.
   int64_t helpers = 0;
   const auto ask = [&] {
     const bool is_much_waiting =

@@ -1,5 +1,5 @@
-// NewThreadScheduler with the options that a process sets for its threads: how
-// they are started, and where a shortage of threads is reported.
+// An overload of NewThreadScheduler with further options of a process: how its
+// threads are started, and where a shortage of threads is reported.
 #ifndef WEFT_LIBS_BASE_SCHEDULER_THREAD_SCHEDULER_H_
 #define WEFT_LIBS_BASE_SCHEDULER_THREAD_SCHEDULER_H_
 
@@ -14,17 +14,18 @@
 
 namespace weft {
 
-// Called once, on any thread, for each pool that continues after it was refused
-// a thread. Never called if the scheduler could not start (ThreadsStatus).
+// Is called once, on any thread, for each pool that continues after the system
+// refused it a thread. It is never called if the scheduler could not start
+// (ThreadsStatus).
 using OnThreadShortage = std::function<void(const std::string& message)>;
 
-// Each pool starts with a thread, and the pool kUnbounded with 6: the number of
-// closures of one server that run forever or wait for others of that pool, plus
-// one. A pool that is refused a further thread continues with its existing
-// ones, and asks again while work waits. The compute pool asks only once, when
-// it is created, because its number of threads is constant. `starter` and
-// `clock` must outlive the scheduler; a null starter means a
-// SystemThreadStarter.
+// Returns a scheduler with real threads. Each pool starts with one thread, but
+// kUnbounded starts with 6: the number of closures of one server that run
+// forever or wait for others of that pool, plus one. A pool that is refused a
+// further thread continues with its existing threads, and asks again while work
+// waits. The compute pool asks only once, when it is created, because its
+// number of threads is constant. `starter` and `clock` must outlive the
+// scheduler. A null `starter` means a SystemThreadStarter.
 std::unique_ptr<Scheduler> NewThreadScheduler(const Clock& clock,
                                               ThreadSchedulerOptions options,
                                               ThreadStarter* starter,
@@ -32,8 +33,8 @@ std::unique_ptr<Scheduler> NewThreadScheduler(const Clock& clock,
 
 // Returns RESOURCE_EXHAUSTED if NewThreadScheduler was refused one of the
 // initial threads of a pool. Such a scheduler must be destroyed before anything
-// waits for it; its destructor runs everything scheduled. OK for other kinds of
-// schedulers.
+// waits for its work. Its destructor runs everything scheduled. Returns OK for
+// other kinds of schedulers.
 absl::Status ThreadsStatus(const Scheduler& scheduler);
 
 }  // namespace weft

@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(FourThreads, SchedulerConformanceTest,
 INSTANTIATE_TEST_SUITE_P(ThreadPerCore, SchedulerConformanceTest,
                          ::testing::Values(Threads(0)));
 
-TEST(ThreadSchedulerTest, BlockingPoolGrowsToItsBoundAndThenQueues) {
+TEST(ThreadSchedulerTest, BlockingPoolGrowsToItsLimitThenQueues) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 3});
   auto release = scheduler->NewEvent();
@@ -73,12 +73,14 @@ TEST(ThreadSchedulerTest, BlockingPoolGrowsToItsBoundAndThenQueues) {
   EXPECT_EQ(most, 3);
 }
 
-// The holder of a blocking thread may wait for one of these.
+// A closure that holds a thread of kBlocking may wait for a closure of
+// kUnbounded, so the latter must never wait for a thread.
 TEST(ThreadSchedulerTest, UnboundedPoolNeverQueues) {
   constexpr int kThreads = 3;
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
-  // The waiting threads may enter and leave the wait later than this.
+  // `release` is shared, because threads may still be in its Wait when the
+  // variables of this test are destroyed.
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   auto all_running = scheduler->NewEvent();
   scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
@@ -93,7 +95,7 @@ TEST(ThreadSchedulerTest, UnboundedPoolNeverQueues) {
   release->Set();
 }
 
-// Even if all bounded pools are busy.
+// The control pool runs closures and timers even if all bounded pools are busy.
 TEST(ThreadSchedulerTest, ControlPoolIsIndependentOfOtherPools) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1,
@@ -120,7 +122,8 @@ TEST(ThreadSchedulerTest, ControlPoolIsIndependentOfOtherPools) {
   release->Set();
 }
 
-// Extending a session does not depend on client functions.
+// A session's graph must be extended even while client functions hold all
+// threads of kBlocking.
 TEST(ThreadSchedulerTest, GraphPoolDoesNotWaitForClientFunctions) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
@@ -174,7 +177,7 @@ TEST(ThreadSchedulerTest, ClosuresWaitingForAThreadAreCounted) {
   }
 }
 
-// Advances by 70 us with each reading.
+// TickingClock advances by 70 us with each reading.
 class TickingClock : public Clock {
  public:
   absl::Time Now() const override {
@@ -191,8 +194,8 @@ TEST(ThreadSchedulerTest, ThreadWakeTimeIsMeasured) {
   const PoolProgress* const progress = PoolProgress::Of(*scheduler);
   const absl::Duration unknown = progress->wake_time();
   EXPECT_GT(unknown, absl::ZeroDuration());
-  // Whether the compute thread has gone to sleep while another pool ran
-  // something is a race; so loop until it has been woken often enough.
+  // It is a race whether the compute thread goes to sleep while another pool
+  // runs a closure. So repeat until the thread has been woken often enough.
   while (progress->wake_time() < absl::Microseconds(30)) {
     for (const Pool pool : {Pool::kBlocking, Pool::kCompute}) {
       auto ran = scheduler->NewEvent();
@@ -201,13 +204,13 @@ TEST(ThreadSchedulerTest, ThreadWakeTimeIsMeasured) {
     }
   }
   EXPECT_LE(progress->wake_time(), absl::Microseconds(70));
-  // A measurement that is not repeated for a while expires.
+  // A measurement expires if it is not repeated for a while.
   for (int looks = 0; looks < 2000; ++looks) clock.Now();
   EXPECT_EQ(progress->wake_time(), unknown);
 }
 
-// A loop that began while all threads were busy and has no more ranges than
-// there are threads.
+// The loop begins while all threads are busy, and has at most one range for
+// each thread. A thread that becomes free later must still take a range.
 TEST(ThreadSchedulerTest, ThreadFreedLaterHelpsParallelFor) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
@@ -228,7 +231,7 @@ TEST(ThreadSchedulerTest, ThreadFreedLaterHelpsParallelFor) {
     release->Set();
     EXPECT_TRUE(helped->WaitUntil(clock.Now() + absl::Seconds(30)));
   });
-  // Helpers use the variables declared here.
+  // Wait for the closures, because they use the variables declared here.
   while (busy > 0) std::this_thread::yield();
 }
 
@@ -237,7 +240,7 @@ TEST(ThreadSchedulerTest, FreeThreadsHelpParallelFor) {
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
   auto helped = scheduler->NewEvent();
   const auto caller = std::this_thread::get_id();
-  // Which threads take part is a race; so loop until one does.
+  // It is a race which threads take part. So repeat until a helper does.
   while (!helped->IsSet()) {
     scheduler->ParallelFor(64, 1, [&](int64_t, int64_t) {
       if (std::this_thread::get_id() != caller) helped->Set();
@@ -245,7 +248,8 @@ TEST(ThreadSchedulerTest, FreeThreadsHelpParallelFor) {
   }
 }
 
-// Refuses to start threads, chosen by their number from 0.
+// RefusingStarter refuses to start some threads, which are chosen by their
+// number, from 0.
 class RefusingStarter : public ThreadStarter {
  public:
   using Refuses = std::function<bool(int)>;
@@ -268,8 +272,8 @@ class RefusingStarter : public ThreadStarter {
   int num_asked_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// One compute thread, 6 of the unbounded pool, one of each other pool, and the
-// timer thread.
+// The number of initial threads: one compute thread, 6 threads of the unbounded
+// pool, one thread of each other pool, and the timer thread.
 constexpr int kUnboundedThreads = 6;
 constexpr int kFewestThreads = 5 + kUnboundedThreads;
 
@@ -332,7 +336,8 @@ TEST_F(ThreadShortageTest, QueuedWorkRunsOnceThreadsCanStart) {
   release->Set();
 }
 
-// Unlike the loops of a server, of which others free and stop one.
+// The closures here are not ended by others, unlike the loops of a server. The
+// pool must still have a thread for one more closure.
 TEST_F(ThreadShortageTest, BusyUnboundedPoolKeepsAFreeThread) {
   auto scheduler = NewScheduler();
   starter_.SetRefuses([](int) { return true; });
@@ -370,7 +375,8 @@ TEST_F(ThreadShortageTest, PoolWithoutAnyThreadIsAnError) {
   }
 }
 
-// The status reports it: the scheduler does not run.
+// ThreadsStatus reports the error in this case, because the scheduler does not
+// run at all.
 TEST_F(ThreadShortageTest, SchedulerThatCannotStartReportsNoShortage) {
   for (int started = 0; started < kFewestThreads; ++started) {
     starter_.SetRefuses(
@@ -394,8 +400,8 @@ TEST_F(ThreadShortageTest, DestructorRunsClosuresWithoutAThread) {
   EXPECT_EQ(runs, 5);
 }
 
-// Closures of each pool schedule one of each other pool, which may have no
-// thread, or be the only one with a thread.
+// A closure of each pool schedules a closure in each other pool. The other pool
+// may have no thread, or may be the only pool with a thread.
 TEST_F(ThreadShortageTest, DestructorRunsClosuresScheduledByClosures) {
   constexpr Pool kPools[] = {Pool::kControl, Pool::kGraph, Pool::kBlocking,
                              Pool::kUnbounded, Pool::kCompute};
@@ -437,7 +443,7 @@ TEST(ThreadStarterTest, FailedThreadStartDoesNotAbort) {
               "The thread pool weft/b needs more than its 1 threads");
 }
 
-// Names of the live threads of this process.
+// Returns the names of the live threads of this process.
 std::set<std::string> LiveThreads() {
   std::set<std::string> threads;
   for (const auto& entry :
@@ -447,7 +453,8 @@ std::set<std::string> LiveThreads() {
   return threads;
 }
 
-// The system may list a thread briefly after it was joined.
+// The system may list a thread for a short time after it was joined, so the
+// test repeats the check.
 TEST(ThreadStarterTest, ProbeThreadsAreJoined) {
   SystemThreadStarter starter;
   const std::set<std::string> before = LiveThreads();

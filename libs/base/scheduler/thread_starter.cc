@@ -18,8 +18,8 @@
 namespace weft {
 namespace {
 
-// Spare threads beyond what a caller needs, for threads that others start
-// meanwhile.
+// The number of threads that are probed in addition to those that a caller
+// needs, because other callers may start threads meanwhile.
 constexpr int kSpareThreads = 2;
 
 absl::Status Refused(const std::system_error& error) {
@@ -29,9 +29,11 @@ absl::Status Refused(const std::system_error& error) {
       "of the container), or of address space (ulimit -v)"));
 }
 
-// The system may count a thread briefly after it was joined.
+// Waits until the system no longer counts a joined thread, which may take a
+// short time.
 void AwaitUncounted(pid_t thread) {
-  // The number may belong to another thread by now.
+  // The wait is limited, because another thread may have got the same id by
+  // now.
   constexpr int kMostLooks = 10000;
   for (int i = 0; i < kMostLooks; ++i) {
     if (syscall(SYS_tgkill, getpid(), thread, 0) != 0) return;
@@ -39,7 +41,7 @@ void AwaitUncounted(pid_t thread) {
   }
 }
 
-// Threads that run until this object is destroyed.
+// WaitingThreads holds threads that run until this object is destroyed.
 class WaitingThreads {
  public:
   ~WaitingThreads() {

@@ -1,6 +1,6 @@
-// ThreadStarter starts threads of the operating system. At its limit of threads
-// or of address space the system refuses; that is an error here, not an
-// exception.
+// ThreadStarter starts threads of the operating system. The system refuses to
+// start a thread at its limit of threads or of address space. A refusal is an
+// error here, not an exception.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_BASE_SCHEDULER_THREAD_STARTER_H_
@@ -19,8 +19,9 @@ class ThreadStarter {
   using Body = absl::AnyInvocable<void()>;
 
   virtual ~ThreadStarter() = default;
-  // Returns RESOURCE_EXHAUSTED, naming the limit to raise, if the system starts
-  // no further thread; `body` is then destroyed.
+  // Starts a thread that runs `body`. Returns RESOURCE_EXHAUSTED, naming the
+  // limit to raise, if the system refuses a further thread. `body` is then
+  // destroyed.
   virtual absl::StatusOr<std::thread> Start(Body body) = 0;
 };
 
@@ -29,10 +30,10 @@ class SystemThreadStarter : public ThreadStarter {
   absl::StatusOr<std::thread> Start(Body body) override;
 };
 
-// Returns whether `count` further threads can run at once: starts that many,
-// and two more, and ends them. For a library that aborts the process if it is
-// refused a thread. Other threads may still start in the meantime and use up
-// the limit.
+// Returns OK if `count` further threads can run at once. To find out, it starts
+// that many threads and two more, and ends them. It is for libraries that abort
+// the process if they are refused a thread. Other threads may still start in
+// the meantime and use up the limit.
 absl::Status CheckThreadsCanStart(ThreadStarter& starter, int count);
 
 }  // namespace weft

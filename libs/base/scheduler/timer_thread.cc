@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-// FutexWait waits forever if the kernel cannot represent the time.
+// The maximum time of one sleep. FutexWait would wait forever for a time that
+// the kernel cannot represent.
 constexpr absl::Duration kLongestSleep = absl::Hours(24);
 
 }  // namespace

@@ -1,10 +1,10 @@
 // TimerThread delivers closures when they are due, on one thread that sleeps
-// until the next. It sleeps for a duration, not until a time of day: Abseil's
-// timed waits do the latter and would last an hour longer if the system time is
-// set back by one.
+// until the next closure is due. It sleeps for a duration and not until a time
+// of day, as Abseil's timed waits do: they would last an hour longer if the
+// system time is set back by an hour.
 //
 // Threads: all methods may be called from any thread. The destructor drops
-// closures that are not due and joins.
+// closures that are not due and joins the thread.
 #ifndef WEFT_LIBS_BASE_SCHEDULER_TIMER_THREAD_H_
 #define WEFT_LIBS_BASE_SCHEDULER_TIMER_THREAD_H_
 
@@ -30,17 +30,18 @@ class TimerThread {
   // Called with each due closure, on the timer thread; must not block.
   using Deliver = absl::AnyInvocable<void(Pool, Scheduler::Closure)>;
 
-  // `clock` must outlive the thread and run as fast as real time.
+  // `clock` must outlive the TimerThread and run as fast as real time.
   TimerThread(const Clock& clock, absl::string_view name,
               ThreadStarter& starter, Deliver deliver);
   ~TimerThread();
 
-  // Not OK: the thread was refused, and nothing is ever delivered.
+  // Returns the error if the system refused the thread. In this case no closure
+  // is ever delivered.
   const absl::Status& status() const { return status_; }
 
   Scheduler::TimerId Add(Pool pool, absl::Time when,
                          Scheduler::Closure closure);
-  // Returns true if the closure will never be delivered.
+  // Removes a closure. Returns true if the closure will never be delivered.
   bool Cancel(Scheduler::TimerId id);
 
  private:
@@ -51,10 +52,11 @@ class TimerThread {
   };
 
   void Run();
-  // Takes the next due closure, if any; otherwise sets `left` to the time until
-  // then and `seen` to the value of `changes_`. Returns false once it stops.
+  // Takes the next closure if it is due. Otherwise sets `left` to the time
+  // until it is due, and `seen` to the value of `changes_`. Returns false when
+  // the thread must stop.
   bool TakeDue(Timer& due, absl::Duration& left, uint32_t& seen);
-  // Makes the thread check again.
+  // Makes the thread check for due closures again.
   void NoteChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

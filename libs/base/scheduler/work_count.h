@@ -1,7 +1,7 @@
-// WorkCount counts the closures that are scheduled and not finished, over all
-// pools, so that shutdown can wait for work that schedules more work.
+// WorkCount counts the closures of all pools that are scheduled and not
+// finished. So shutdown can also wait for work that other work schedules.
 //
-// Threads: all methods may be called from any thread; one thread waits.
+// Threads: all methods may be called from any thread. Only one thread may wait.
 #ifndef WEFT_LIBS_BASE_SCHEDULER_WORK_COUNT_H_
 #define WEFT_LIBS_BASE_SCHEDULER_WORK_COUNT_H_
 
@@ -29,8 +29,9 @@ class WorkCount {
     while (uint32_t count = count_.load()) FutexWait(count_, count);
   }
 
-  // Likewise, and calls `run` first and after closures have finished.
-  // Everything that a closure scheduled is in a queue by then.
+  // Waits until all closures have finished. Calls `run` first, and again after
+  // closures have finished. When `run` is called, everything that a finished
+  // closure scheduled is in a queue.
   void RunUntilZero(absl::FunctionRef<void()> run) {
     observed_.store(true);
     while (count_.load() > 0) {

@@ -6,8 +6,8 @@
 
 namespace {
 
-// Number of calls of operator new before one fails, which sets it to 0;
-// negative: none fails.
+// How many more calls of operator new succeed on this thread before one fails.
+// A negative number means that no call fails. The failing call sets it to 0.
 thread_local int64_t calls_left = -1;
 
 }  // namespace
@@ -17,7 +17,8 @@ void* operator new(size_t size) {
   if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
   throw std::bad_alloc();
 }
-// Libraries use this one, too; the same delete frees its memory.
+// Some libraries call this operator new as well. The same operator delete frees
+// its memory.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return std::malloc(size > 0 ? size : 1);
 }

@@ -1,5 +1,5 @@
-// FailingMemory makes the system refuse an allocation, for tests of code that
-// must leave its objects unchanged when std::bad_alloc is thrown.
+// FailingMemory makes one allocation fail, for tests of code that must leave
+// its objects unchanged when std::bad_alloc is thrown.
 //
 // A program that links this library has its own operator new and delete, which
 // call malloc and free.
@@ -10,9 +10,9 @@
 
 namespace weft {
 
-// While it exists, the `nth` call of operator new by this thread (the first is
-// 1) throws std::bad_alloc. All others succeed. At most one may exist per
-// thread.
+// While a FailingMemory exists, the `nth` call of operator new by this thread
+// throws std::bad_alloc. The first call has number 1. All other calls succeed.
+// At most one FailingMemory may exist per thread.
 class FailingMemory {
  public:
   explicit FailingMemory(int64_t nth);
@@ -20,7 +20,7 @@ class FailingMemory {
   FailingMemory(const FailingMemory&) = delete;
   FailingMemory& operator=(const FailingMemory&) = delete;
 
-  // Returns whether that call was made.
+  // Returns whether the failing call was made.
   bool has_failed() const;
 };
 

@@ -15,7 +15,7 @@ namespace weft {
 
 class ForwardingScheduler : public Scheduler {
  public:
-  // `to` must outlive this one.
+  // `to` must outlive this object.
   explicit ForwardingScheduler(Scheduler& to) : to_(to) {}
 
   void Schedule(Pool pool, Closure closure) override {

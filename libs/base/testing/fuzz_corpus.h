@@ -1,8 +1,9 @@
 // ReplayFuzzCorpus runs the inputs of a fuzzer's corpus through its target, so
-// that an ordinary test covers earlier findings. RequireForFuzz states what a
-// target requires of its results.
+// that an ordinary test covers earlier findings. RequireForFuzz checks a
+// condition in a target.
 //
-// A target takes arbitrary bytes and must return. Threads: none.
+// A target is a function that takes arbitrary bytes. It must return for all
+// inputs. Threads: the functions start no threads.
 #ifndef WEFT_LIBS_BASE_TESTING_FUZZ_CORPUS_H_
 #define WEFT_LIBS_BASE_TESTING_FUZZ_CORPUS_H_
 
@@ -19,7 +20,8 @@
 
 namespace weft {
 
-// Aborts the process, which a fuzzer and a test report as a failure.
+// Aborts the process if `condition` is false. A fuzzer and a test report this
+// as a failure.
 inline void RequireForFuzz(bool condition) {
   if (!condition) std::abort();
 }
@@ -39,9 +41,10 @@ inline void GiveDamaged(std::string bytes, const FuzzTarget& target) {
   }
 }
 
-// Runs the target with each file of a directory, named as in the repository, in
-// the order of their names; files up to `damage_up_to` bytes also damaged.
-// Returns the number of files.
+// Runs the target with each file of a directory, in the order of the files'
+// names. The directory is named as in the repository. Also runs the target with
+// damaged copies of files that have at most `damage_up_to` bytes. Returns the
+// number of files.
 inline int ReplayFuzzCorpus(const std::string& directory,
                             const FuzzTarget& target,
                             size_t damage_up_to = 2048) {

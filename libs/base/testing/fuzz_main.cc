@@ -1,5 +1,6 @@
-// libFuzzer's entry point for one target. The rule weft_fuzzer compiles it for
-// each target and defines its header and function.
+// The entry point of libFuzzer for one target. The build rule weft_fuzzer
+// compiles this file for each target, and defines the macros for the target's
+// header and function.
 #include <cstddef>
 #include <cstdint>
 

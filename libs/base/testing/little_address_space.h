@@ -1,4 +1,5 @@
-// LimitAddressSpace makes the system refuse further threads, for tests.
+// LimitAddressSpace makes the system refuse to start further threads, for
+// tests.
 #ifndef WEFT_LIBS_BASE_TESTING_LITTLE_ADDRESS_SPACE_H_
 #define WEFT_LIBS_BASE_TESTING_LITTLE_ADDRESS_SPACE_H_
 

@@ -1,11 +1,12 @@
-// Puts the LockObserver of a thread in front of absl::Mutex and absl::CondVar.
-// Abseil is installed as Debian's archives, so its sources cannot be changed:
-// the linker sends every call through these wrappers (--wrap, see BUILD),
-// including those of Abseil's own code.
+// Wrappers that call the LockObserver of a thread for each operation on
+// absl::Mutex and absl::CondVar. Abseil is installed as Debian's archives, so
+// its sources cannot be changed. Instead the linker replaces every call by
+// these wrappers (--wrap, see BUILD), including calls in Abseil's own code.
 //
-// An observed thread never sleeps in Abseil: it tries a lock and, if another
-// thread holds it, asks its observer to let that thread run. Mutex::Await and
-// similar functions are not wrapped: Weft waits with CondVar.
+// An observed thread never sleeps in Abseil. It tries a lock, and if another
+// thread holds the lock, it asks its observer to let that thread run.
+// Mutex::Await and similar functions are not wrapped, because Weft waits with
+// CondVar.
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/scheduler/lock_observer.h"
@@ -19,7 +20,7 @@ using weft::LockObserver;
 
 }  // namespace
 
-// REAL(name) and WRAP(name): the library's function and ours.
+// REAL(name) is the library's function, and WRAP(name) is the wrapper.
 #define REAL(name) __real_##name
 #define WRAP(name) __wrap_##name
 
@@ -72,7 +73,7 @@ bool WRAP(_ZN4absl7debian35Mutex13ReaderTryLockEv)(Mutex* mutex) {
 
 bool REAL(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
     CondVar*, Mutex*, Duration);
-// Returns true on timeout, as Abseil does.
+// The result is true on timeout, as in Abseil.
 bool WRAP(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
     CondVar* condition, Mutex* mutex,
     Duration timeout) ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -82,7 +83,8 @@ bool WRAP(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
         _ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
         condition, mutex, timeout);
   }
-  // No other thread runs between the two calls, so no signal is missed.
+  // No other thread runs between Unlock and WaitForSignal, so no signal is
+  // missed.
   REAL(_ZN4absl7debian35Mutex6UnlockEv)(mutex);
   const bool signalled = observer->WaitForSignal(condition, mutex, timeout);
   mutex->Lock();

@@ -1,6 +1,6 @@
-// SchedulerConformanceTest checks the contract of Scheduler; each
-// implementation's test instantiates this suite with a harness that creates
-// one.
+// SchedulerConformanceTest checks the contract of Scheduler. The test of each
+// implementation instantiates this suite with a harness that creates a
+// scheduler.
 #ifndef WEFT_LIBS_BASE_TESTING_SCHEDULER_CONFORMANCE_H_
 #define WEFT_LIBS_BASE_TESTING_SCHEDULER_CONFORMANCE_H_
 
@@ -18,7 +18,8 @@
 
 namespace weft {
 
-// Owns what the scheduler needs to live, such as its clock.
+// SchedulerHarness creates the scheduler and owns the objects that it needs,
+// such as its clock.
 class SchedulerHarness {
  public:
   virtual ~SchedulerHarness() = default;
@@ -38,7 +39,8 @@ class SchedulerConformanceTest
     return scheduler_->clock().Now() + duration;
   }
 
-  // Runs `client` in the blocking pool; the event is set when it has ended.
+  // Runs `client` in the blocking pool. The returned event is set when `client`
+  // has returned.
   std::unique_ptr<Event> StartClient(std::function<void()> client) {
     std::unique_ptr<Event> done = scheduler_->NewEvent();
     scheduler_->Schedule(Pool::kBlocking,
@@ -53,7 +55,7 @@ class SchedulerConformanceTest
   std::unique_ptr<Scheduler> scheduler_;
 };
 
-TEST_P(SchedulerConformanceTest, RunsClosuresOfAllPoolsElsewhere) {
+TEST_P(SchedulerConformanceTest, ClosuresOfAllPoolsRunOnOtherThreads) {
   for (Pool pool : {Pool::kCompute, Pool::kControl, Pool::kGraph,
                     Pool::kBlocking, Pool::kUnbounded}) {
     auto done = scheduler_->NewEvent();
@@ -80,7 +82,7 @@ TEST_P(SchedulerConformanceTest, RunsEveryClosureOnce) {
   EXPECT_EQ(runs, kClosures);
 }
 
-TEST_P(SchedulerConformanceTest, ClosuresScheduleClosures) {
+TEST_P(SchedulerConformanceTest, ClosuresMayScheduleClosures) {
   std::atomic<int> leaves{0};
   auto done = scheduler_->NewEvent();
   std::function<void(int)> grow = [&](int depth) {
@@ -191,7 +193,7 @@ TEST_P(SchedulerConformanceTest, TimersRunInEveryPool) {
   }
 }
 
-TEST_P(SchedulerConformanceTest, TimerOfThePastRunsAtOnce) {
+TEST_P(SchedulerConformanceTest, TimerWithPastTimeRunsAtOnce) {
   auto done = scheduler_->NewEvent();
   scheduler_->ScheduleAt(absl::InfinitePast(), [&] { done->Set(); });
   EXPECT_TRUE(done->WaitUntil(absl::InfiniteFuture()));
@@ -255,7 +257,8 @@ TEST_P(SchedulerConformanceTest, ParallelForNestsInsideComputeClosures) {
 
 TEST_P(SchedulerConformanceTest, ParallelForNeedsNoFreeThread) {
   auto release = scheduler_->NewEvent();
-  // Hold every compute thread, against the rules, until the loop is over.
+  // Block every compute thread until the loop is over, although closures of
+  // this pool must not block.
   for (int i = 0; i < scheduler_->num_compute_threads(); ++i) {
     scheduler_->Schedule(Pool::kCompute, [&] { release->Wait(); });
   }
@@ -306,7 +309,7 @@ TEST_P(SchedulerConformanceTest, DestructorDropsTimers) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST_P(SchedulerConformanceTest, HasAComputeThread) {
+TEST_P(SchedulerConformanceTest, HasAtLeastOneComputeThread) {
   EXPECT_GE(scheduler_->num_compute_threads(), 1);
 }
 

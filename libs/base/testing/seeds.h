@@ -1,5 +1,5 @@
-// The seeds of a simulation, which tools/nightly.sh and tools/mutants
-// override.
+// The seeds of simulation tests. tools/nightly.sh and tools/mutants override
+// them through environment variables.
 #ifndef WEFT_LIBS_BASE_TESTING_SEEDS_H_
 #define WEFT_LIBS_BASE_TESTING_SEEDS_H_
 
@@ -20,7 +20,8 @@ inline uint64_t FirstSeed() {
   return SeedsFromEnvironment("WEFT_SIMULATION_FIRST_SEED", 1);
 }
 
-// Returns `otherwise` unless the environment sets another number.
+// Returns the number of seeds that the environment sets, or `otherwise` if it
+// sets none.
 inline uint64_t NumSeeds(uint64_t otherwise) {
   return SeedsFromEnvironment("WEFT_SIMULATION_SEEDS", otherwise);
 }

@@ -12,17 +12,17 @@
 
 namespace weft {
 
-// glibc gives each thread a stack of the system's stack limit, 8 MiB by
-// default. If that limit is "unlimited", a thread has 2 MiB. Sanitizers make
-// frames larger, so tests use 8 MiB with them.
+// glibc gives each thread a stack with the size of the system's stack limit,
+// which is 8 MiB by default. If the limit is "unlimited", a thread has 2 MiB.
+// Sanitizers make stack frames larger, so tests use 8 MiB with them.
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
 inline constexpr size_t kSmallStackBytes = size_t{8} << 20;
 #else
 inline constexpr size_t kSmallStackBytes = size_t{2} << 20;
 #endif
 
-// Returns when `work` has run. Returns false without running it if no thread
-// could be started.
+// Runs `work` on a thread with a small stack and waits until it has run.
+// Returns false without running `work` if no thread could be started.
 inline bool RunOnSmallStack(std::function<void()> work) {
   const auto run = [](void* closure) -> void* {
     (*static_cast<std::function<void()>*>(closure))();
