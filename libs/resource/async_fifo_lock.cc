@@ -11,7 +11,7 @@ struct AsyncFifoLock::Waiter {
   Cancellation& step;
   Cancellation::Token token = 0;
   Begin begin;
-  bool is_over = false;  // under the state's mutex
+  bool is_over = false;  // guarded by the state's mutex
 };
 
 void AsyncFifoLock::Take(Cancellation& step, Begin begin) {
@@ -23,7 +23,8 @@ void AsyncFifoLock::Take(Cancellation& step, Begin begin) {
   if (waiter->token == 0) return waiter->begin(step.status());
   {
     absl::MutexLock lock(&state_->mutex);
-    // The waiter was cancelled meanwhile, and its callback has run.
+    // If the waiter was already cancelled, the cancellation has called its
+    // callback.
     if (waiter->is_over) return;
     if (std::exchange(state_->is_taken, true)) {
       state_->waiting.push_back(std::move(waiter));

@@ -1,9 +1,9 @@
-// AsyncFifoLock is an asynchronous lock: callers get it one at a time, in FIFO
-// order, and wait without a thread.
+// AsyncFifoLock is an asynchronous lock. Callers get the lock one at a time, in
+// FIFO order, and no thread is blocked while they wait.
 //
 // Threads: all methods may be called from any thread; the destructor must run
-// last, when no caller waits. Callbacks run without a lock held, on the thread
-// of the caller, of the previous turn, or of the cancellation.
+// last, when no caller waits. Callbacks run without a mutex held, on the thread
+// of the caller, of the previous holder, or of the cancellation.
 #ifndef WEFT_LIBS_RESOURCE_ASYNC_FIFO_LOCK_H_
 #define WEFT_LIBS_RESOURCE_ASYNC_FIFO_LOCK_H_
 
@@ -25,14 +25,15 @@ class AsyncFifoLock {
   AsyncFifoLock(const AsyncFifoLock&) = delete;
   AsyncFifoLock& operator=(const AsyncFifoLock&) = delete;
 
-  // Calls `begin` exactly once: with OK when the caller has the turn, which
-  // lasts until End; or with the cause if `step` is cancelled before, without
-  // the turn. `step` must live until then. `begin` must be short: it runs on
-  // the thread that ended the previous turn.
+  // Calls `begin` exactly once. The status is OK when the caller has the lock,
+  // which it holds until End. If `step` is cancelled before, the status is the
+  // cause, and the caller does not get the lock. `step` must live until `begin`
+  // is called. `begin` must be short, because it runs on the thread of the
+  // previous holder.
   void Take(Cancellation& step, Begin begin);
-  // Takes the turn if it is free; otherwise returns false.
+  // Takes the lock if it is free. Otherwise returns false.
   bool TryTake();
-  // Must be called by the caller that has the turn.
+  // Releases the lock. Must be called by the caller that holds it.
   void End();
 
  private:
@@ -46,7 +47,7 @@ class AsyncFifoLock {
   static void Cancel(State& state, const std::shared_ptr<Waiter>& waiter,
                      const absl::Status& cause);
 
-  // Shared with the callbacks of cancellations.
+  // The state is shared with the callbacks of cancellations.
   const std::shared_ptr<State> state_;
 };
 

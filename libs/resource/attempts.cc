@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// The lock guards everything but the functions and the step until the call is
-// over.
+// Attempt is a submitted call. Until the call is over, the lock guards all
+// members except the functions and the step.
 struct Attempts::Attempt {
   Attempt(Cancellation& of, Sequence in, Try attempt, Done call)
       : step(of),
@@ -45,7 +45,7 @@ void Attempts::Submit(Cancellation& step, Sequence sequence, Try attempt,
   Finished finished;
   {
     absl::MutexLock lock(&state_->mutex);
-    // The call was cancelled meanwhile, and its callback has run.
+    // If the call was already cancelled, the cancellation has called `done`.
     if (submitted->is_over) return;
     state_->waiting.push_back(std::move(submitted));
     Advance(*state_, finished);
@@ -58,7 +58,8 @@ void Attempts::Look(absl::FunctionRef<void()> look) const {
   look();
 }
 
-// REQUIRES: the lock is held. A completed attempt may enable waiting ones.
+// Runs the waiting attempts until none can complete, because each completed
+// attempt may enable others. REQUIRES: the lock is held.
 void Attempts::Advance(State& state,
                        Finished& finished) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   bool moved = true;
@@ -95,7 +96,7 @@ void Attempts::Cancel(State& state, const std::shared_ptr<Attempt>& attempt,
     absl::MutexLock lock(&state.mutex);
     if (std::exchange(attempt->is_over, true)) return;
     state.waiting.remove(attempt);
-    // The cancelled attempt may have blocked others of its sequence.
+    // The cancelled attempt may have blocked other attempts of its sequence.
     Advance(state, finished);
   }
   Finish(finished);

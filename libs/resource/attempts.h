@@ -8,12 +8,13 @@
 //     return absl::OkStatus();
 //   }, std::move(done));
 //
-// A call whose step is cancelled has no effect: it is not tried again.
+// A call is not tried again after its step was cancelled, and then has no
+// effect.
 //
 // Threads: all methods may be called from any thread; the destructor must run
 // last, when no call waits. Attempts run under the lock. `done` runs without
-// the lock, on the thread of the caller, of the call that made it possible, or
-// of the cancellation.
+// the lock. It runs on the thread of the caller, of another call that let this
+// call complete, or of the cancellation.
 #ifndef WEFT_LIBS_RESOURCE_ATTEMPTS_H_
 #define WEFT_LIBS_RESOURCE_ATTEMPTS_H_
 
@@ -35,7 +36,8 @@ class Attempts {
   using Try = absl::AnyInvocable<std::optional<absl::Status>()>;
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // Calls in the same sequence complete in the order of their arrival.
+  // A Sequence numbers a group of calls. Calls with the same sequence complete
+  // in the order of their arrival; kUnordered calls in any order.
   using Sequence = int;
   static constexpr Sequence kUnordered = -1;
 
@@ -44,9 +46,9 @@ class Attempts {
   Attempts(const Attempts&) = delete;
   Attempts& operator=(const Attempts&) = delete;
 
-  // Calls `done` exactly once. `step` must live until then and ends the call
-  // when it is cancelled. `attempt` and `done` must keep alive the objects that
-  // they use.
+  // Tries `attempt` until it completes, then calls `done`. `done` is called
+  // exactly once. `step` must live until then; if it is cancelled, the call
+  // ends. `attempt` and `done` must keep alive the objects that they use.
   void Submit(Cancellation& step, Sequence sequence, Try attempt, Done done);
   // Runs `look` under the lock.
   void Look(absl::FunctionRef<void()> look) const;
@@ -61,7 +63,7 @@ class Attempts {
                      const absl::Status& cause);
   static void Finish(const Finished& finished);
 
-  // Shared with the callbacks of cancellations.
+  // The state is shared with the callbacks of cancellations.
   const std::shared_ptr<State> state_;
 };
 

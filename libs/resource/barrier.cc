@@ -125,7 +125,8 @@ absl::Status Barrier::CheckKeys(absl::Span<const std::string> keys,
           i, ".  Number of incomplete keys: ", incomplete_.size(), "."));
     }
     const bool has_it = !is_new && found->second.has[component];
-    // A key with one component is complete at once, and may come again.
+    // If there is only one component, a key is complete at once, and one call
+    // may insert the same key again.
     const bool is_repeated =
         !seen.insert(keys[i]).second && options_.types.size() > 1;
     if (has_it || is_repeated) {
@@ -142,9 +143,9 @@ absl::Status Barrier::Insert(const Cancellation& step,
                              size_t component, std::vector<Tensor> values) {
   RETURN_IF_ERROR(CheckComponent(component, values));
   if (values.size() != keys.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("a barrier got ",
-                                                   keys.size(), " keys, but ",
-                                                   values.size(), " values"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("insertion into a barrier got ", keys.size(),
+                     " keys, but ", values.size(), " values"));
   }
   std::vector<QueueElement> ready;
   int64_t num_ready = 0;
@@ -159,7 +160,7 @@ absl::Status Barrier::Insert(const Cancellation& step,
   }
   absl::Status status;
   if (!ready.empty()) {
-    // The queue is unbounded, so it takes them at once.
+    // The queue is unbounded, so Enqueue completes before it returns.
     ready_->Enqueue(never_, std::move(ready),
                     [&status](const absl::Status& s) { status = s; });
   }
@@ -252,7 +253,7 @@ void Barrier::CloseReadyAtTheEnd() {
     absl::MutexLock lock(&mutex_);
     if (!closed_ || enqueuing_ > 0 || !incomplete_.empty()) return;
   }
-  // If several calls get here, the queue rejects all but the first.
+  // If several calls reach this line, the queue rejects all but the first.
   ready_->Close(never_, /*cancel_pending_enqueues=*/false,
                 [](const absl::Status&) {});
 }

@@ -25,7 +25,8 @@ class BarrierTest : public testing::Test {
     for (const std::string& key : keys) values.push_back(Value(component, key));
     return barrier_->Insert(step_, keys, component, std::move(values));
   }
-  // Set to the keys of the taken elements once the take completes.
+  // Starts a Take. The result is set to the keys of the taken elements when the
+  // call completes.
   std::shared_ptr<std::optional<Answer>> Begin(Cancellation& step,
                                                int64_t count,
                                                bool or_fewer = false) {
@@ -71,7 +72,7 @@ TEST_F(BarrierTest, KeysLeaveInInsertionOrder) {
   EXPECT_EQ(barrier_->incomplete_size(), 2);
   ASSERT_OK(Insert(0, {"c"}));
   ASSERT_OK(Insert(1, {"a"}));
-  // "a" and "b" came together, and "b" was completed first.
+  // One call inserted "a" and "b" first. Of these two, "b" was completed first.
   EXPECT_THAT(*Take(3), ElementsAre("b", "a", "c"));
   EXPECT_EQ(barrier_->ready_size(), 0);
   EXPECT_THAT(*Take(0), IsEmpty());
@@ -148,7 +149,8 @@ TEST_F(BarrierTest, ClosedBarrierAcceptsOnlyKnownKeys) {
                                          "Number of new insertions: 1"));
 }
 
-// Takes must not wait forever for elements that cannot arrive.
+// After Close, a waiting Take must end if the elements that it needs cannot
+// arrive any more.
 TEST_F(BarrierTest, CloseEndsWaitingTakes) {
   ASSERT_OK(Insert(0, {"a", "b"}));
   const auto two = Begin(step_, 3);
@@ -174,8 +176,8 @@ TEST_F(BarrierTest, CancellingCloseDropsIncompleteElements) {
                                          "Pending enqueues cancelled: 1"));
 }
 
-// Two threads insert components, and a third closes in between. Elements that
-// were inserted can still be taken.
+// Two threads insert components, and a third thread closes the barrier in
+// between. Elements that were inserted can still be taken.
 TEST_F(BarrierTest, ConcurrentCloseKeepsInsertedElements) {
   for (int round = 0; round < 200; ++round) {
     const auto barrier = std::make_shared<Barrier>("b", barrier_->options());
@@ -201,8 +203,8 @@ TEST_F(BarrierTest, ConcurrentCloseKeepsInsertedElements) {
   }
 }
 
-// A take arrives while the last element of a closed barrier moves from the
-// incomplete elements to the complete ones.
+// Take is called while the last element of a closed barrier moves from the
+// incomplete elements to the queue of complete ones.
 TEST_F(BarrierTest, TakeWaitsForAnElementBeingCompleted) {
   for (int round = 0; round < 1000; ++round) {
     const auto barrier = std::make_shared<Barrier>("b", barrier_->options());

@@ -13,10 +13,12 @@
 namespace weft {
 namespace {
 
-// Smaller amounts are quickly allocated when needed.
+// Smaller amounts are not preallocated, because they are quickly allocated when
+// needed.
 constexpr int64_t kLeastAhead = int64_t{2} << 20;
-// The number of row updates for which pages are preallocated: enough until the
-// reader has passed many of these rows.
+// The number of row updates for which pages are preallocated. After this many
+// updates, the reader has usually passed many of the updated rows, and they
+// need no more copies.
 constexpr int64_t kUpdatesAhead = 16;
 
 const char* BytesOf(const Tensor& tensor) {
@@ -29,9 +31,9 @@ void TouchPages(void* memory, size_t size) {
   for (size_t i = 0; i < size; i += ChunkSnapshot::kPageBytes) bytes[i] = 0;
 }
 
-// The size of the blocks that pages are copied into: a huge page. The unused
-// part of the last block is at most a sixteenth of the variable, which has more
-// than one chunk.
+// Returns the size of the blocks into which pages are copied: a huge page, or
+// less for a small variable. So the unused part of the last block is at most a
+// sixteenth of the variable. REQUIRES: the variable has more than one chunk.
 size_t BlockSize(int64_t num_bytes) {
   return std::bit_floor(
       static_cast<uint64_t>(std::min(num_bytes / 16, int64_t{2} << 20)));
@@ -45,8 +47,8 @@ Tensor NextValue(const Variable& variable, const TensorShape& shape,
   return *std::move(tensor);
 }
 
-// Allocates blocks for `wanted` bytes, but at most `left`, for a variable of
-// `num_bytes`.
+// Allocates blocks for `wanted` bytes, for a variable of `num_bytes`. The
+// blocks have at most `left` bytes in total.
 std::vector<BufferPtr> NextBlocks(int64_t wanted, int64_t left,
                                   int64_t num_bytes, Allocator& allocator) {
   std::vector<BufferPtr> blocks;
@@ -105,7 +107,8 @@ std::vector<ChunkSnapshot::Ahead> ChunkSnapshot::AllocateAhead(
   return ahead;
 }
 
-// Which locks are held is known only at run time.
+// The thread safety analysis is off because the set of locks is known only at
+// run time.
 absl::StatusOr<std::vector<std::unique_ptr<ChunkSnapshot>>>
 ChunkSnapshot::TakeAll(absl::Span<const std::shared_ptr<Variable>> variables,
                        Allocator& allocator, std::vector<Ahead> ahead)
@@ -189,7 +192,7 @@ absl::StatusOr<ChunkSnapshot::Parts> ChunkSnapshot::Claim(int64_t chunk,
   Chunk& claimed = chunks_[chunk];
   if (claimed.is_read) {
     return absl::FailedPreconditionError(
-        absl::StrCat("chunk ", chunk, " of a snapshot was read twice"));
+        absl::StrCat("chunk ", chunk, " of a snapshot was already read"));
   }
   Parts parts{.chunk = std::exchange(claimed, {.is_read = true})};
   const Tensor& rest = held_.IsInitialized() ? held_ : live;
@@ -203,8 +206,8 @@ absl::StatusOr<ChunkSnapshot::Parts> ChunkSnapshot::Claim(int64_t chunk,
   return parts;
 }
 
-// If some pages were copied aside, copies them and the others into one
-// buffer.
+// Returns the bytes of a chunk. If some of its pages were copied aside, copies
+// all of its pages into one buffer.
 absl::Span<const char> ChunkSnapshot::PutTogether(int64_t chunk,
                                                   const Parts& parts) {
   const int64_t size = ChunkSize(chunk);
@@ -232,7 +235,8 @@ bool ChunkSnapshot::IsInPlace(int64_t chunk) const {
 absl::Status ChunkSnapshot::ReadChunk(
     int64_t chunk, absl::FunctionRef<void(absl::Span<const char>)> read)
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  // Only chunks in place need the lock: the others never return to the value.
+  // Only a chunk in place needs the variable's lock. A chunk that is not in
+  // place never becomes so again.
   if (!IsInPlace(chunk)) {
     ASSIGN_OR_RETURN(Parts parts, Claim(chunk, Tensor()));
     read(PutTogether(chunk, parts));
@@ -275,8 +279,8 @@ absl::Status ChunkSnapshot::PreservePage(const Tensor& value, int64_t page) {
   char* const aside = NextPage();
   if (aside == nullptr) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("no memory to keep a page of variable ", variable_->name(),
-                     " for a snapshot that is being read"));
+        absl::StrCat("not enough memory to keep a page of variable ",
+                     variable_->name(), " for a snapshot that is being read"));
   }
   const int64_t begin = page * kPageBytes;
   const int64_t size = std::min(kPageBytes, num_bytes_ - begin);

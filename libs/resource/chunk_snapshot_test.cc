@@ -91,7 +91,8 @@ TEST_F(ChunkSnapshotTest, ReadsInPlaceWithoutWriters) {
   EXPECT_FALSE(snapshot->whole().IsInitialized());
 }
 
-// A row update copies that row once, and neither its chunk nor the table.
+// A row update copies the pages of that row once. It copies neither the whole
+// chunk nor the whole table.
 TEST_F(ChunkSnapshotTest, RowUpdateCopiesItsPagesOnce) {
   auto snapshot = Take();
   ASSERT_OK(AddToRows({5}));
@@ -101,9 +102,9 @@ TEST_F(ChunkSnapshotTest, RowUpdateCopiesItsPagesOnce) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
 }
 
-// Rows of 4,000 bytes cross pages of 4,096 bytes, and the value ends inside a
-// page and inside a chunk.
-TEST_F(ChunkSnapshotTest, RowsLieAcrossPages) {
+// Rows of 4,000 bytes do not align with pages of 4,096 bytes, and the value
+// ends inside a page and inside a chunk.
+TEST_F(ChunkSnapshotTest, RowsAcrossPageBoundariesAreKept) {
   constexpr int64_t kOddRows = 601, kOddElements = 1000;
   const auto numbers = [](int32_t first) {
     Tensor tensor(DT_INT32, {kOddRows, kOddElements});
@@ -138,12 +139,13 @@ TEST_F(ChunkSnapshotTest, RowsLieAcrossPages) {
   const Tensor before = numbers(0);
   ASSERT_EQ(read.size(), before.num_bytes());
   EXPECT_EQ(std::memcmp(read.data(), before.data(), read.size()), 0);
-  // Nine pages at most for the three rows at each end of the list.
+  // The three rows at each end of the list touch at most nine pages.
   EXPECT_LE(snapshot->bytes_copied_aside(), 12 * ChunkSnapshot::kPageBytes);
 }
 
-// Pages of different chunks share a block: updates of rows all over a variable
-// allocate no more than they copy. All blocks are freed with the last chunk.
+// Copied pages of different chunks share a block, so updates of rows all over a
+// variable allocate hardly more than they copy. All blocks are freed with the
+// last chunk.
 TEST_F(ChunkSnapshotTest, PagesOfAllChunksShareBlocks) {
   BufferPool pool;
   ASSERT_OK_AND_ASSIGN(auto snapshot, ChunkSnapshot::Take(variable_, pool));
@@ -159,7 +161,7 @@ TEST_F(ChunkSnapshotTest, PagesOfAllChunksShareBlocks) {
   EXPECT_EQ(pool.stats().bytes_in_use, 0);
 }
 
-// The preallocated memory is used for the next value, once.
+// The preallocated memory is used for the next value, and only once.
 TEST_F(ChunkSnapshotTest, FirstUpdateUsesPreallocatedMemory) {
   ASSERT_OK(AddToAll());
   auto ahead = ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator());
@@ -175,8 +177,8 @@ TEST_F(ChunkSnapshotTest, FirstUpdateUsesPreallocatedMemory) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*(*snapshots)[0], i, 1);
 }
 
-// A value that is not updated, or has changed its shape, gets no preallocated
-// memory. The memory is freed with the snapshot.
+// No memory is preallocated for a value that was not updated or has changed its
+// shape. Preallocated memory is freed with the snapshot.
 TEST_F(ChunkSnapshotTest, PreallocatesOnlyWhenNeeded) {
   const auto ahead = [&] {
     return std::move(
@@ -202,9 +204,9 @@ TEST_F(ChunkSnapshotTest, PreallocatesOnlyWhenNeeded) {
   EXPECT_TRUE(memory.RefCountIsOne());
 }
 
-// Pages of rows are copied into preallocated memory: enough for sixteen updates
-// like the first, and at most the size of the variable. The last chunk frees
-// the unused memory.
+// Pages of rows are copied into preallocated memory. The memory is enough for
+// sixteen updates like the first, but has at most the size of the variable.
+// Reading the last chunk frees the unused memory.
 TEST_F(ChunkSnapshotTest, RowUpdatesUsePreallocatedMemory) {
   const auto ahead_after = [&](std::vector<int64_t> rows, BufferPool& pool) {
     Take();
@@ -241,8 +243,8 @@ TEST_F(ChunkSnapshotTest, StringsAreNotPreallocated) {
                    .value.IsInitialized());
 }
 
-// An update of all elements leaves the old value to the snapshot without a
-// copy.
+// An update of all elements writes a new value. The snapshot keeps the old
+// value without a copy.
 TEST_F(ChunkSnapshotTest, FullUpdateWritesANewValue) {
   auto snapshot = Take();
   ExpectChunk(*snapshot, 3, 0);
@@ -270,8 +272,8 @@ TEST_F(ChunkSnapshotTest, ChunksAlreadyReadAreNotKept) {
               StatusIs(absl::StatusCode::kOutOfRange));
 }
 
-// With its last chunk, a snapshot releases all memory and no longer slows
-// writers.
+// When the last chunk is read, a snapshot releases all memory and no longer
+// slows writers down.
 TEST_F(ChunkSnapshotTest, ReadSnapshotReleasesItsMemory) {
   auto in_place = Take();
   auto held = Take();
@@ -306,7 +308,7 @@ TEST_F(ChunkSnapshotTest, CopyOnWriteLeavesTheOldValue) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
 }
 
-TEST_F(ChunkSnapshotTest, SnapshotsAtDifferentVersions) {
+TEST_F(ChunkSnapshotTest, SnapshotsKeepTheirOwnVersions) {
   auto before = Take();
   ASSERT_OK(AddToRows({0, 1, 2, 3}));
   auto after = Take();
@@ -327,7 +329,8 @@ TEST_F(ChunkSnapshotTest, SmallValuesAreHeldWhole) {
   EXPECT_EQ(snapshot->whole().flat<std::string>()[1], "b");
 }
 
-// A chunk is the unit of changes: no more than one chunk is copied.
+// A value of one chunk is held whole. Each change copies at least one chunk, so
+// chunks have no advantage for it.
 TEST_F(ChunkSnapshotTest, SmallValuesUpToAChunkAreHeldWhole) {
   for (const int64_t more : {0, 1}) {
     const int64_t elements = ChunkSnapshot::kChunkBytes + more;
@@ -351,12 +354,12 @@ TEST_F(ChunkSnapshotTest, TakeAllTakesAllOrNone) {
   const std::shared_ptr<Variable> twice[] = {variable_, variable_};
   EXPECT_THAT(ChunkSnapshot::TakeAll(twice, HeapAllocator()),
               StatusIs(absl::StatusCode::kInvalidArgument, "twice"));
-  ASSERT_OK(AddToRows({0}));  // no snapshot exists, and no lock is held
+  ASSERT_OK(AddToRows({0}));  // without snapshots and locks
   EXPECT_EQ(variable_->bytes_copied_on_write(), 0u);
 }
 
-// A variable and its slot change together, by elements and by rows. The
-// snapshots must show the same version of both.
+// A variable and its slot are updated together, both by full updates and by row
+// updates. The snapshots must show the same version of both.
 TEST_F(ChunkSnapshotTest, TakeAllIsConsistent) {
   auto slot = std::make_shared<Variable>("slot", DT_INT32,
                                          PartialShape({kRows, kRowElements}));
@@ -405,8 +408,9 @@ TEST_F(ChunkSnapshotTest, TakeAllIsConsistent) {
   sparse.join();
 }
 
-// Writers add to rows while a reader takes snapshots. All writers write the
-// rows of a chunk together, so a snapshot must show all or none of an update.
+// Writers add to rows while a reader takes snapshots. All writers update the
+// rows of a chunk together, so a snapshot must show all of an update or none of
+// it.
 TEST_F(ChunkSnapshotTest, SnapshotsAreNeverTorn) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> writers;
@@ -432,10 +436,11 @@ TEST_F(ChunkSnapshotTest, SnapshotsAreNeverTorn) {
   for (std::thread& writer : writers) writer.join();
 }
 
-// A mutex is not fair: two threads that take it all the time could block a
-// third for as long as they run. The test counts over most rounds, because in
-// some rounds a thread is not scheduled for a while.
-TEST_F(ChunkSnapshotTest, ReleaseIsServedBeforeLaterWriters) {
+// Releasing a snapshot needs the lock that writers take all the time. A mutex
+// is not fair, so two writers could block a third thread until they stop. The
+// test uses most but not all rounds, because in some rounds a thread is not
+// scheduled for a while.
+TEST_F(ChunkSnapshotTest, ReleaseRunsBeforeLaterWriters) {
   std::atomic<bool> done{false};
   std::atomic<int> updates{0};
   std::vector<std::thread> writers;
@@ -456,11 +461,12 @@ TEST_F(ChunkSnapshotTest, ReleaseIsServedBeforeLaterWriters) {
   done = true;
   for (std::thread& writer : writers) writer.join();
   std::sort(waited_for.begin(), waited_for.end());
-  // For each writer: one update that waited before, and one that was starting.
+  // Each of the two writers may run one update that was already waiting and one
+  // that was starting.
   EXPECT_LE(waited_for[75], 4);
 }
 
-// No chunks to read, but still a value with a type and a shape.
+// An empty value has no chunks to read, but it has a type and a shape.
 TEST_F(ChunkSnapshotTest, EmptyValueIsHeldWhole) {
   for (const DataType dtype : {DT_STRING, DT_FLOAT}) {
     const auto empty =

@@ -19,7 +19,7 @@ using tables::Elements;
 
 constexpr int64_t kMinBuckets = 4;
 
-// `rows` rows, each with all elements of `shape`.
+// Returns a tensor of `rows` rows, each with the elements of `shape`.
 absl::StatusOr<Tensor> NewRows(DataType type, int64_t rows,
                                const TensorShape& shape) {
   ASSIGN_OR_RETURN(const TensorShape whole,
@@ -27,7 +27,8 @@ absl::StatusOr<Tensor> NewRows(DataType type, int64_t rows,
   return Tensor::Allocate(HeapAllocator(), type, whole);
 }
 
-// Adds the strings of row `row` of `size` elements; numbers have none.
+// Charges the strings of row `row`, which has `size` elements. Numbers need no
+// charge.
 absl::Status ChargeRow(HeapCharge& charge, const Tensor& tensor, int64_t row,
                        int64_t size) {
   if (tensor.dtype() != DT_STRING) return absl::OkStatus();
@@ -39,8 +40,8 @@ absl::Status ChargeRow(HeapCharge& charge, const Tensor& tensor, int64_t row,
   return charge.Add(bytes);
 }
 
-// Copies row `from` of one tensor to row `to` of another. Rows have `size`
-// elements.
+// Copies row `from` of tensor `in` to row `to` of tensor `out`. Rows have
+// `size` elements.
 void CopyRow(const Tensor& in, int64_t from, int64_t size, Tensor& out,
              int64_t to) {
   if (in.dtype() == DT_STRING) {
@@ -54,7 +55,8 @@ void CopyRow(const Tensor& in, int64_t from, int64_t size, Tensor& out,
               static_cast<const char*>(in.data()) + from * bytes, bytes);
 }
 
-// K is std::string or tables::Number.
+// DenseTable is the implementation of the table. K, the type of its keys, is
+// std::string or tables::Number.
 template <typename K>
 class DenseTable : public LookupTable {
  public:
@@ -63,7 +65,7 @@ class DenseTable : public LookupTable {
         key_size_(options.empty_key.num_elements()),
         value_size_(options.value_shape.num_elements()) {}
 
-  // Must be called before all other methods.
+  // Allocates the buckets. Must be called before all other methods.
   absl::Status Begin() {
     absl::MutexLock lock(&mutex_);
     return AllocateBuckets(options_.num_buckets);
@@ -114,7 +116,8 @@ class DenseTable : public LookupTable {
     RETURN_IF_ERROR(MakeRoomFor(count));
     for (int64_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(CheckKey(keys, i));
-      // A key may be behind a bucket that was emptied since.
+      // The key may be in a bucket after one whose key was removed, so the
+      // search must not stop at the removed key.
       const int64_t bucket = BucketOf(keys, i);
       if (bucket >= 0) {
         CopyRow(values, i, value_size_, values_, bucket);
@@ -140,7 +143,7 @@ class DenseTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  // Takes buckets in the format of Export.
+  // Replaces all buckets. `keys` and `values` have the format of Export.
   absl::Status Import(const Cancellation& step, const Tensor& keys,
                       const Tensor& values) override {
     const int64_t buckets = CountOf(keys);
@@ -150,7 +153,7 @@ class DenseTable : public LookupTable {
       return absl::InvalidArgumentError(
           absl::StrCat("cannot import keys of shape ", keys.shape().ToString(),
                        " and values of shape ", values.shape().ToString(),
-                       ": they are not buckets of this table"));
+                       ": these are not the buckets of such a table"));
     }
     ASSIGN_OR_RETURN(const Tensor new_keys, CopyOf(keys, buckets, key_size_));
     ASSIGN_OR_RETURN(const Tensor new_values,
@@ -168,7 +171,7 @@ class DenseTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  // Returns copies, because the buckets continue to change.
+  // Returns copies of the buckets, because the table may continue to change.
   absl::StatusOr<std::pair<Tensor, Tensor>> Export(
       HeapCharge& charge) const override {
     absl::ReaderMutexLock lock(&mutex_);
@@ -180,7 +183,8 @@ class DenseTable : public LookupTable {
   }
 
  private:
-  // The number of keys in a tensor: its rows, or one for a single key.
+  // Returns the number of keys in a tensor: the number of its rows, or 1 for a
+  // single key.
   int64_t CountOf(const Tensor& keys) const {
     return key_size_ == 0 ? 0 : keys.num_elements() / key_size_;
   }
@@ -238,8 +242,8 @@ class DenseTable : public LookupTable {
     return hash;
   }
 
-  // Calls `visit` with each bucket that may hold a key, in order, until it
-  // returns true. Returns whether it did.
+  // Calls `visit` with each bucket that may hold a key, in the order of the
+  // search, until `visit` returns true. Returns whether it did.
   template <typename Visit>
   bool Probe(const Tensor& keys, int64_t i, const Visit& visit) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -253,7 +257,7 @@ class DenseTable : public LookupTable {
     return false;
   }
 
-  // The bucket of a key, or -1.
+  // Returns the bucket of a key, or -1 if the table does not have the key.
   int64_t BucketOf(const Tensor& keys, int64_t i) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     int64_t found = -1;
@@ -264,7 +268,7 @@ class DenseTable : public LookupTable {
     return found;
   }
 
-  // Inserts an absent key into the first free bucket.
+  // Inserts a key that the table does not have into the first free bucket.
   absl::Status Set(const Tensor& keys, const Tensor& values, int64_t i)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool is_set =
@@ -277,7 +281,7 @@ class DenseTable : public LookupTable {
         });
     if (!is_set) {
       return absl::InternalError(
-          "Internal error in MutableDenseHashTable: it has no free bucket");
+          "Internal error in MutableDenseHashTable: no bucket is free");
     }
     ++num_entries_;
     return absl::OkStatus();
@@ -290,7 +294,8 @@ class DenseTable : public LookupTable {
                      NewRows(key_type(), buckets, options_.empty_key.shape()));
     ASSIGN_OR_RETURN(Tensor values,
                      NewRows(value_type(), buckets, options_.value_shape));
-    // Values of empty buckets are written to checkpoints, too.
+    // Values of empty buckets are set to zero, because checkpoints contain them
+    // too.
     if (value_type() != DT_STRING && values.num_bytes() > 0) {
       std::memset(values.mutable_data(), 0, values.num_bytes());
     }
@@ -304,9 +309,9 @@ class DenseTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  // One bucket always stays empty, because each search ends at one: before
-  // removed keys take the last empty buckets, they are cleared. (TensorFlow's
-  // table fails at that point.)
+  // Ensures that at least one bucket is empty after `more` insertions, because
+  // each search ends at an empty bucket. Removed keys are cleared before they
+  // take the last empty buckets. (TensorFlow's table fails at that point.)
   absl::Status MakeRoomFor(int64_t more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto needed = static_cast<float>(num_entries_ + more);
     int64_t buckets = num_buckets_;
@@ -343,7 +348,8 @@ class DenseTable : public LookupTable {
   Tensor values_ ABSL_GUARDED_BY(mutex_);
   int64_t num_buckets_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t num_entries_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Buckets of removed keys that no other key has taken since.
+  // The number of buckets whose keys were removed and that no other key has
+  // taken since.
   int64_t num_deleted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -384,7 +390,7 @@ absl::StatusOr<std::shared_ptr<LookupTable>> NewDenseTable(
                      DataTypeName(options.value_type), " are not supported"));
   }
   RETURN_IF_ERROR(CheckMarks(options.empty_key, options.deleted_key));
-  // Written so that NaN is rejected as well.
+  // The condition is written so that NaN is rejected as well.
   if (!(options.max_load_factor > 0 && options.max_load_factor < 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("max_load_factor must be between 0 and 1, got: ",
@@ -395,7 +401,7 @@ absl::StatusOr<std::shared_ptr<LookupTable>> NewDenseTable(
         absl::StrCat("Empty value must be a scalar or a vector, got shape ",
                      options.value_shape.ToString()));
   }
-  // Copies them, because the caller may write to the memory of its keys.
+  // The keys are copied, because the caller may write to their memory later.
   DenseTableOptions own = options;
   ASSIGN_OR_RETURN(own.empty_key, options.empty_key.DeepCopy(HeapAllocator()));
   ASSIGN_OR_RETURN(own.deleted_key,

@@ -76,8 +76,8 @@ TEST_F(DenseTableTest, KeyBehindARemovedKeyIsUpdatedInPlace) {
   EXPECT_EQ(ValueOf(Find(9)), kNothing);
 }
 
-// Otherwise no empty bucket would be left to end a search, and the table would
-// be enlarged for keys that it no longer has.
+// If removed keys kept their buckets, no empty bucket would be left to end a
+// search, and the table would grow for keys that it no longer has.
 TEST_F(DenseTableTest, RemovedKeysFreeTheirBuckets) {
   Make(8);
   for (int64_t key = 1; key < 100; ++key) {
@@ -117,7 +117,7 @@ TEST_F(DenseTableTest, ImportChecksTheBuckets) {
   EXPECT_EQ(ValueOf(Find(1)), 10);
 }
 
-TEST_F(DenseTableTest, SpecialKeysAreCopied) {
+TEST_F(DenseTableTest, EmptyAndDeletedKeysAreCopied) {
   DenseTableOptions options = Options(4);
   ASSERT_OK_AND_ASSIGN(table_, NewDenseTable(options));
   options.empty_key.mutable_flat<int64_t>()[0] = 7;

@@ -76,7 +76,7 @@ absl::Status GradientAccumulator::Apply(const Cancellation& step,
   Finished finished;
   {
     absl::MutexLock lock(&mutex_);
-    // An aborted step must not change the sum later.
+    // An aborted step must not change the sum after its cancellation.
     if (step.IsCancelled()) return step.status();
     if (IsOld(local_step, training)) return absl::OkStatus();
     if (count_ > 0 && replica.has_value() == kept_.empty()) {
@@ -115,7 +115,8 @@ absl::StatusOr<bool> GradientAccumulator::Keep(
 absl::Status GradientAccumulator::AddKept() {
   bool is_first = true;
   for (auto& [replica, kept] : kept_) {
-    // Its buffers are not shared, so the first gradient becomes the sum.
+    // The gradients here share no memory with others, so the first gradient
+    // becomes the sum without a copy.
     const std::vector<Tensor> gradient = std::move(kept);
     RETURN_IF_ERROR(sum_->Add(gradient, is_first));
     is_first = false;
@@ -156,7 +157,8 @@ void GradientAccumulator::Submit(std::shared_ptr<Attempt> attempt) {
     finished.push_back(std::move(attempt));
   } else {
     absl::MutexLock lock(&mutex_);
-    // Otherwise it was cancelled meanwhile, and its callback has run.
+    // If the call was already cancelled, the cancellation has called its
+    // callback.
     if (!attempt->over) {
       WaitingWith(*attempt).push_back(attempt);
       Advance(finished);
@@ -179,7 +181,7 @@ void GradientAccumulator::Cancel(const std::shared_ptr<Attempt>& attempt,
     attempt->over = true;
     attempt->status = cause;
     std::erase(WaitingWith(*attempt), attempt);
-    // The next one may need fewer.
+    // The next waiting call may need fewer gradients and complete now.
     Advance(finished);
   }
   Finish(finished);

@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-// A sum that counts its gradients, so that tests see what was taken.
+// CountingSum is a sum that counts its gradients, so that tests see how many
+// were taken.
 class CountingSum : public GradientSum {
  public:
   absl::Status Check(absl::Span<const Tensor>,
@@ -31,7 +32,7 @@ class GradientAccumulatorTest : public testing::Test {
  protected:
   using Answer = std::optional<absl::StatusOr<std::vector<Tensor>>>;
 
-  // Sets `answer` once, to the result of the take.
+  // Starts a Take, which sets `answer` to its result when it completes.
   void Take(Cancellation& step, int64_t num_required, Answer& answer) {
     accumulator_->Take(step, num_required, [&](auto taken) {
       ASSERT_FALSE(answer.has_value());
@@ -42,7 +43,7 @@ class GradientAccumulatorTest : public testing::Test {
                      std::optional<int64_t> replica = std::nullopt) {
     return accumulator_->Apply(step_, local_step, {}, replica);
   }
-  // The number of these gradients that count now.
+  // Returns how many of these gradients the accumulator counts now.
   int64_t NumCounted(std::initializer_list<int64_t> local_steps) {
     const int64_t before = accumulator_->num_accumulated();
     for (const int64_t local_step : local_steps) EXPECT_OK(Apply(local_step));
@@ -73,7 +74,7 @@ TEST_F(GradientAccumulatorTest, CancelledTakeKeepsTheGradients) {
   Take(other, 3, first);
   Take(step_, 1, second);
   ASSERT_OK(Apply());
-  EXPECT_FALSE(second.has_value());  // the first take goes first
+  EXPECT_FALSE(second.has_value());  // the first take is served first
   other.Cancel(absl::AbortedError("the step is over"));
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->status(), absl::AbortedError("the step is over"));
@@ -81,7 +82,8 @@ TEST_F(GradientAccumulatorTest, CancelledTakeKeepsTheGradients) {
   EXPECT_OK(*second);
 }
 
-// As when its container was reset, or its node was destroyed.
+// The container of the accumulator is reset or its node is destroyed, so the
+// test releases its reference.
 TEST_F(GradientAccumulatorTest, WaitingTakeKeepsItsAccumulator) {
   Answer answer;
   Take(step_, 1, answer);
@@ -94,7 +96,7 @@ TEST_F(GradientAccumulatorTest, WaitingTakeKeepsItsAccumulator) {
   EXPECT_TRUE(accumulator.expired());
 }
 
-TEST_F(GradientAccumulatorTest, CountReportsWithoutTaking) {
+TEST_F(GradientAccumulatorTest, WhenAccumulatedTakesNoGradients) {
   std::vector<absl::StatusOr<int64_t>> told;
   const auto tell = [&](absl::StatusOr<int64_t> count) {
     told.push_back(std::move(count));
@@ -109,7 +111,8 @@ TEST_F(GradientAccumulatorTest, CountReportsWithoutTaking) {
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].value_or(-1), 2);
   EXPECT_EQ(accumulator_->num_accumulated(), 2);
-  // A waiting take neither blocks counts nor is visible to them.
+  // A waiting Take does not block WhenAccumulated and does not change its
+  // count.
   Take(step_, 3, answer);
   ASSERT_OK(Apply());
   ASSERT_EQ(told.size(), 2u);
@@ -137,7 +140,8 @@ TEST_F(GradientAccumulatorTest, NewChiefDropsEarlierGradients) {
   ASSERT_OK(Apply(5));
   ASSERT_OK(accumulator_->BeginAnew(step_, 5));
   EXPECT_EQ(accumulator_->num_accumulated(), 0);
-  // Also if the earlier chief set no step, but took gradients.
+  // Gradients are dropped even if the earlier chief set no global step but took
+  // gradients.
   accumulator_ = std::make_shared<GradientAccumulator>(
       "b", GradientAccumulatorOptions(), std::make_unique<CountingSum>());
   Answer answer;
@@ -152,11 +156,11 @@ TEST_F(GradientAccumulatorTest, UndoneStepsCountAgain) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 7));
   ASSERT_OK(Apply(7));
   Answer answer;
-  Take(step_, 1, answer);  // step 8 begins
+  Take(step_, 1, answer);  // now step 8 begins
   ASSERT_OK(accumulator_->BeginAnew(step_, 6));
   EXPECT_EQ(NumCounted({5, 7, 8}), 0);
   EXPECT_EQ(NumCounted({6}), 1);
-  // A step that was not reached before; TensorFlow counts it.
+  // Step 9 was not reached before. TensorFlow counts its gradients, too.
   EXPECT_EQ(NumCounted({9}), 1);
   answer.reset();
   Take(step_, 1, answer);
@@ -187,8 +191,8 @@ TEST_F(GradientAccumulatorTest, StepsAheadOfTakesCountAfterRestart) {
   }
 }
 
-// The gradient is of the same step, but was computed from values before the
-// restore.
+// The gradient belongs to the same step, but it was computed from the values of
+// variables before the restore.
 TEST_F(GradientAccumulatorTest, GradientsOfEarlierTrainingAreDropped) {
   const auto num_counted = [&](int64_t training) {
     const int64_t before = accumulator_->num_accumulated();
@@ -206,21 +210,21 @@ TEST_F(GradientAccumulatorTest, GradientsOfEarlierTrainingAreDropped) {
   EXPECT_EQ(num_counted(2), 1);
 }
 
-// The replica's first gradient belongs to a step that was rolled back, so the
-// next one counts.
-TEST_F(GradientAccumulatorTest, NumberedReplicaCountsForTheNextChief) {
+// The replica's first gradient belongs to a step that was rolled back, so its
+// next gradient counts.
+TEST_F(GradientAccumulatorTest, NumberedReplicaCountsAgainForNewChief) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 3));
   ASSERT_OK(Apply(3, 1));
   ASSERT_OK(accumulator_->BeginAnew(step_, 2));
   ASSERT_OK(Apply(2, 1));
   EXPECT_EQ(accumulator_->num_accumulated(), 1);
-  // The next training may also use gradients without a number.
+  // Gradients of the next training may be without a replica number.
   ASSERT_OK(accumulator_->BeginAnew(step_, 2));
   ASSERT_OK(Apply(2));
   EXPECT_EQ(accumulator_->num_accumulated(), 1);
 }
 
-TEST_F(GradientAccumulatorTest, AbortedStepDoesNotRestart) {
+TEST_F(GradientAccumulatorTest, AbortedStepDoesNotBeginATraining) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 3));
   ASSERT_OK(Apply(3));
   Cancellation over;

@@ -21,7 +21,7 @@ float AsFloat(Number value) {
   return std::bit_cast<float>(static_cast<int32_t>(value));
 }
 
-// Returns whether two values of a type are equal: NaN equals no value, and the
+// Returns whether two values of a type are equal. NaN equals no value, and the
 // zeros of both signs are equal.
 bool AreEqual(DataType, const std::string& a, const std::string& b) {
   return a == b;
@@ -41,7 +41,8 @@ std::string Text(DataType type, Number value) {
   return absl::StrCat(value);
 }
 
-// The entries of a map in the order of their keys. The map must outlive them.
+// Returns the entries of a map in the order of their keys. The map must outlive
+// the result.
 template <typename Map>
 std::vector<const typename Map::value_type*> EntriesByKey(const Map& map) {
   std::vector<const typename Map::value_type*> entries;
@@ -53,7 +54,8 @@ std::vector<const typename Map::value_type*> EntriesByKey(const Map& map) {
   return entries;
 }
 
-// K and V are std::string or Number.
+// HashTable is initialized once and then read-only. K and V are std::string or
+// Number.
 template <typename K, typename V>
 class HashTable : public LookupTable {
  public:
@@ -194,7 +196,7 @@ class HashTable : public LookupTable {
   Map map_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A mutable table from keys to rows of values.
+// RowTable is a mutable table from keys to rows of values.
 template <typename K, typename V>
 class RowTable : public LookupTable {
  public:
@@ -302,7 +304,8 @@ class RowTable : public LookupTable {
     const Elements<K> k(keys);
     const Elements<V> v(values);
     for (size_t i = 0; i < k.size(); ++i) {
-      // Inserted as a whole: after an exception no row may be incomplete.
+      // The row is completed before it is inserted, so that an exception leaves
+      // no incomplete row in the table.
       std::vector<V> row(row_size_);
       for (size_t j = 0; j < row_size_; ++j) row[j] = v[i * row_size_ + j];
       map_.insert_or_assign(k[i], std::move(row));

@@ -1,6 +1,6 @@
 // LookupTable is a map from keys to values on a device, like TensorFlow's hash
-// tables. One kind is initialized once and then read-only; the other is
-// mutable.
+// tables. One kind of table is initialized once and then read-only. Another
+// kind is mutable.
 //
 // Rules and error texts are TensorFlow's (core/kernels/lookup_table_op.cc,
 // initializable_lookup_table.cc).
@@ -32,8 +32,8 @@ class LookupTable : public Resource {
 
   virtual DataType key_type() const = 0;
   virtual DataType value_type() const = 0;
-  // The shape of one key and of one value: scalars, unless a table overrides
-  // it.
+  // Return the shape of one key and the shape of one value. They are scalars,
+  // unless a table overrides these methods.
   virtual TensorShape key_shape() const { return TensorShape(); }
   virtual TensorShape value_shape() const { return TensorShape(); }
   virtual bool is_mutable() const = 0;
@@ -41,50 +41,51 @@ class LookupTable : public Resource {
   virtual bool is_dense() const { return false; }
   virtual int64_t size() const = 0;
 
-  // For all methods: REQUIRES tensors of the table's types, with as many values
-  // as keys.
+  // For all methods: REQUIRES that tensors have the types of the table, and
+  // that the numbers of keys and values are equal.
 
-  // Writes the value of each key to `values`. Missing keys get the value in
-  // `fallback`, which holds one value or one for each key. `charge` counts the
-  // strings. Returns FAILED_PRECONDITION if a table that is initialized once
-  // has no values yet, and RESOURCE_EXHAUSTED if the strings exceed the memory
-  // bound.
+  // Writes the value of each key to `values`. For missing keys it writes the
+  // value in `fallback`, which holds one value, or one for each key. `charge`
+  // counts the memory of strings. Returns FAILED_PRECONDITION if a table that
+  // is initialized once has no values yet, and RESOURCE_EXHAUSTED if the
+  // strings exceed the memory limit.
   virtual absl::Status Find(const Tensor& keys, const Tensor& fallback,
                             Tensor& values, HeapCharge& charge) const = 0;
-  // Every method that changes a table checks under the lock that `step` is not
-  // cancelled.
+  // Every method that changes a table checks, under the lock, that `step` is
+  // not cancelled.
 
-  // Fills a table that is initialized once. A second call is accepted if it has
+  // Fills a table that is initialized once. A second call succeeds if it has
   // the same number of entries.
   virtual absl::Status Initialize(const Cancellation& step, const Tensor& keys,
                                   const Tensor& values) = 0;
-  // For mutable tables; others return UNIMPLEMENTED.
+  // Inserts entries, and replaces the values of keys that exist. Only mutable
+  // tables support it; others return UNIMPLEMENTED.
   virtual absl::Status Insert(const Cancellation& step, const Tensor& keys,
                               const Tensor& values) = 0;
   virtual absl::Status Remove(const Cancellation& step, const Tensor& keys) = 0;
-  // Replaces all entries. Equals Initialize for a table that is initialized
-  // once.
+  // Replaces all entries. For a table that is initialized once, it does the
+  // same as Initialize.
   virtual absl::Status Import(const Cancellation& step, const Tensor& keys,
                               const Tensor& values) = 0;
 
   // Returns all keys, sorted, and their values, as vectors that Import accepts.
-  // A dense table returns all its buckets, as TensorFlow's does. `charge`
-  // counts the strings, as in Find.
+  // A dense table returns all its buckets, as in TensorFlow. `charge` counts
+  // the strings, as in Find.
   virtual absl::StatusOr<std::pair<Tensor, Tensor>> Export(
       HeapCharge& charge) const = 0;
 };
 
-// Returns UNIMPLEMENTED for types that no table supports.
+// Creates a table. Returns UNIMPLEMENTED for types that no table supports.
 absl::StatusOr<std::shared_ptr<LookupTable>> NewLookupTable(DataType key_type,
                                                             DataType value_type,
                                                             bool is_mutable);
 
-// Creates a mutable table from keys to vectors. Returns INVALID_ARGUMENT for
-// values of other ranks.
+// Creates a mutable table from keys to vectors. Returns INVALID_ARGUMENT if
+// `row` is not the shape of a vector.
 absl::StatusOr<std::shared_ptr<LookupTable>> NewTableOfTensors(
     DataType key_type, DataType value_type, const PartialShape& row);
 
-// The types that keys and values may have.
+// Return the types that keys and values may have.
 std::vector<DataType> TableKeyTypes();
 std::vector<DataType> TableValueTypes();
 

@@ -22,12 +22,13 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::Each;
 
-constexpr int kKeys = 40;  // enough that the table grows
+constexpr int kKeys = 40;  // enough to make the table grow
 
 class LookupTableTest : public ::testing::Test {
  protected:
-  // Inserts 40 keys with the values, while one allocation after the other
-  // fails. After each failure a key must have all of its values or be absent.
+  // Inserts 40 keys with the values. Repeats the insertion with the first,
+  // second, ... allocation failing. After each failure a key must have all of
+  // its values or be absent.
   void InsertWithoutMemory(LookupTable& table, const Tensor& values,
                            int64_t row_size) {
     absl::Status status = absl::UnknownError("nothing was inserted");

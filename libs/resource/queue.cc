@@ -37,7 +37,7 @@ absl::Status ShapeMismatch(size_t component, const PartialShape& expected,
       expected.ToString(), ", got ", got.ToString()));
 }
 
-// All components of a batch have as many rows as the first.
+// Checks that all components of a batch have the same number of rows.
 absl::Status CheckBatch(absl::Span<const Tensor> components) {
   for (size_t i = 0; i < components.size(); ++i) {
     if (components[i].rank() == 0) {
@@ -57,8 +57,8 @@ absl::Status CheckBatch(absl::Span<const Tensor> components) {
 
 }  // namespace
 
-// One call in progress. The queue's lock guards everything but the functions
-// and the step until the call is over.
+// Attempt is one call in progress. Until the call is over, the queue's lock
+// guards all members except the functions and the step.
 struct Queue::Attempt {
   enum class Kind { kEnqueue, kClose, kDequeue };
 
@@ -69,10 +69,10 @@ struct Queue::Attempt {
   Cancellation::Token token = 0;
   bool over = false;
   absl::Status status;
-  // Enqueue: elements before `next` are in the queue.
+  // For an enqueue: elements before `next` are in the queue.
   std::vector<QueueElement> elements;
   size_t next = 0;
-  // Dequeue: the elements gathered so far.
+  // For a dequeue: the elements gathered so far.
   int64_t wanted = 0;
   bool or_fewer = false;
   std::vector<QueueElement> taken;
@@ -218,7 +218,8 @@ void Queue::Submit(std::shared_ptr<Attempt> attempt) {
     finished.push_back(std::move(attempt));
   } else {
     absl::MutexLock lock(&mutex_);
-    // Otherwise it was cancelled meanwhile, and its callback has run.
+    // If the call was already cancelled, the cancellation has called its
+    // callback.
     if (!attempt->over) {
       WaitingWith(*attempt).push_back(std::move(attempt));
       Advance(finished);
@@ -227,7 +228,9 @@ void Queue::Submit(std::shared_ptr<Attempt> attempt) {
   Finish(finished);
 }
 
-// Deregistering from here would wait for this callback, so Finish must not.
+// Ends a cancelled call. It must not deregister the callback of the
+// cancellation, as Finish does: this function runs in that callback, and would
+// wait for itself.
 void Queue::Cancel(const std::shared_ptr<Attempt>& attempt,
                    const absl::Status& cause) {
   Finished finished;
@@ -289,8 +292,8 @@ bool Queue::AdvanceFirst(Attempts& attempts, Finished& finished) {
   return moved;
 }
 
-// A cancelled step neither adds nor takes elements, even if its callback is
-// late.
+// Lets an attempt continue. A cancelled step neither adds nor takes elements,
+// even if the callback of its cancellation has not run yet.
 Queue::Progress Queue::Try(Attempt& attempt) {
   if (attempt.step.IsCancelled()) {
     attempt.status = attempt.step.status();

@@ -1,17 +1,18 @@
-// Queue holds elements on a device between steps, like TensorFlow's queues: a
-// bounded store, and the enqueues and dequeues that wait for it.
+// Queue holds elements on a device between steps, like TensorFlow's queues. It
+// is a bounded store with the enqueues and dequeues that wait for it.
 //
-// Waiting calls hold no thread; they leave a callback. Enqueues are served in
-// FIFO order, and so are dequeues. An enqueue never waits for an earlier
-// dequeue, nor the reverse. A dequeue whose step is cancelled while it waits
-// takes no elements: those that it had gathered return to their place.
+// Waiting calls do not block a thread; they leave a callback. Enqueues are
+// served in FIFO order, and so are dequeues. An enqueue never waits for an
+// earlier dequeue, and a dequeue never waits for an earlier enqueue. A dequeue
+// whose step is cancelled while it waits takes no elements: the elements that
+// it had gathered return to their place.
 //
 // Rules and error texts are TensorFlow's (core/kernels/queue_base.cc,
 // fifo_queue.cc, random_shuffle_queue_op.cc).
 //
 // Threads: all methods may be called from any thread. Callbacks run without a
-// lock held, on the thread of the caller, of the call that made them possible,
-// or of the cancellation.
+// lock held, on the thread of the caller, of another call that let this one
+// complete, or of the cancellation.
 #ifndef WEFT_LIBS_RESOURCE_QUEUE_H_
 #define WEFT_LIBS_RESOURCE_QUEUE_H_
 
@@ -35,25 +36,25 @@ namespace weft {
 struct QueueOptions {
   std::string kind;  // "FIFOQueue", for error texts
   DataTypeVector types;
-  // One shape for each component, or none to accept any shape.
+  // One shape for each component. If it is empty, any shape is accepted.
   std::vector<PartialShape> shapes;
-  int64_t capacity = -1;  // elements; negative: no bound
-  // The number of elements that stay while the queue is open, to mix random
-  // draws.
+  int64_t capacity = -1;  // in elements; negative: unbounded
+  // The number of elements that stay in an open queue, so that random draws
+  // have enough elements to choose from.
   int64_t min_after_dequeue = 0;
 };
 
-// Must be held by shared_ptr: waiting calls keep it alive.
+// A Queue must be owned by a shared_ptr, because waiting calls keep it alive.
 class Queue : public Resource, public std::enable_shared_from_this<Queue> {
  public:
   static constexpr absl::string_view kTypeName = "Queue";
 
-  // The callback of a dequeue: the elements, or an error.
+  // The callback of a dequeue gets the elements or an error.
   using Dequeued =
       absl::AnyInvocable<void(absl::StatusOr<std::vector<QueueElement>>)>;
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // `name` is for error texts.
+  // `name` is used in error texts.
   Queue(std::string name, QueueOptions options,
         std::unique_ptr<QueueStore> store);
 
@@ -65,28 +66,28 @@ class Queue : public Resource, public std::enable_shared_from_this<Queue> {
   int64_t size() const;
   bool is_closed() const;
 
-  // Returns INVALID_ARGUMENT unless the components have the types and shapes of
-  // the queue. With `is_batch`, each has one more leading dimension, of the
-  // same size for all.
+  // Returns OK if the components have the types and shapes of the queue, else
+  // INVALID_ARGUMENT. With `is_batch`, each component has one more leading
+  // dimension, which has the same size for all components.
   absl::Status Check(absl::Span<const Tensor> components, bool is_batch) const;
-  // Returns INVALID_ARGUMENT unless a node that requests `wanted` may share
-  // this queue.
+  // Returns OK if a node that requests `wanted` may share this queue, else
+  // INVALID_ARGUMENT.
   absl::Status CheckShared(const QueueOptions& wanted) const;
 
-  // For the next three methods: `done` is called exactly once. `step` must live
-  // until then and ends the call when it is cancelled.
+  // The next three methods call `done` exactly once. `step` must live until
+  // then; if it is cancelled, the call ends.
 
-  // Adds elements, each as soon as there is capacity. Reports CANCELLED if the
-  // queue is closed. REQUIRES: Check accepted each element.
+  // Adds elements, each as soon as there is capacity. Calls `done` with
+  // CANCELLED if the queue is closed. REQUIRES: Check accepted each element.
   void Enqueue(Cancellation& step, std::vector<QueueElement> elements,
                Done done);
   // Takes `count` elements. With `or_fewer`, a closed queue returns the
-  // elements that are left. Reports OUT_OF_RANGE if there will never be enough.
-  // REQUIRES: count > 0.
+  // elements that are left. Calls `done` with OUT_OF_RANGE if the queue can
+  // never have enough elements. REQUIRES: count > 0.
   void Dequeue(Cancellation& step, int64_t count, bool or_fewer, Dequeued done);
-  // Closes the queue to new elements: after the waiting enqueues complete, or,
-  // with `cancel_pending_enqueues`, at once. Reports CANCELLED if the queue is
-  // already closed.
+  // Closes the queue to new elements. Without `cancel_pending_enqueues`, the
+  // queue closes after the waiting enqueues have completed. With it, the queue
+  // closes at once. Calls `done` with CANCELLED if the queue is already closed.
   void Close(Cancellation& step, bool cancel_pending_enqueues, Done done);
 
  private:
@@ -96,16 +97,17 @@ class Queue : public Resource, public std::enable_shared_from_this<Queue> {
   enum class Progress { kNone, kSome, kOver };
 
   void Submit(std::shared_ptr<Attempt> attempt);
-  // Also ends the waiting enqueues.
+  // Closes the queue and ends the waiting enqueues with CANCELLED.
   absl::Status CloseAtOnce(const Cancellation& step, Finished& finished)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Called when the step of an attempt is cancelled.
+  // Ends an attempt whose step was cancelled.
   void Cancel(const std::shared_ptr<Attempt>& attempt,
               const absl::Status& cause);
   // Calls the callbacks of completed attempts.
   static void Finish(const Finished& finished);
 
-  // Completes the first waiting calls until none can make progress.
+  // Lets the first waiting enqueue and dequeue continue until neither can make
+  // progress.
   void Advance(Finished& finished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AdvanceFirst(Attempts& attempts, Finished& finished)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -68,7 +68,9 @@ class PriorityStore : public QueueStore {
     elements_.erase(elements_.begin());
     return first;
   }
-  // Each element goes before its equals, and the one taken first goes foremost.
+  // Each element is put before elements with the same key. The element that was
+  // taken first must be in front, so the elements are put back in reverse
+  // order.
   void GiveBack(std::vector<QueueElement> elements) override {
     while (!elements.empty()) {
       const int64_t priority = elements.back()[0].scalar<int64_t>();
@@ -82,7 +84,7 @@ class PriorityStore : public QueueStore {
   }
 
  private:
-  // Equal keys stay in the order of their insertion.
+  // Elements with the same key stay in the order of their insertion.
   std::multimap<int64_t, QueueElement> elements_;
 };
 

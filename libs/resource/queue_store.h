@@ -1,7 +1,7 @@
-// QueueStore holds the elements of a queue and defines the order in which they
-// leave it.
+// QueueStore holds the elements of a queue and determines the order in which
+// they are taken.
 //
-// Not synchronized: the Queue holds its lock.
+// Not synchronized: Queue calls it under its lock.
 #ifndef WEFT_LIBS_RESOURCE_QUEUE_STORE_H_
 #define WEFT_LIBS_RESOURCE_QUEUE_STORE_H_
 
@@ -14,30 +14,32 @@
 
 namespace weft {
 
-// One element: a tensor for each component.
+// A QueueElement has one tensor for each component.
 using QueueElement = std::vector<Tensor>;
 
 class QueueStore {
  public:
   virtual ~QueueStore() = default;
   virtual void Add(QueueElement element) = 0;
-  // REQUIRES: size() > 0.
+  // Removes and returns the next element. REQUIRES: size() > 0.
   virtual QueueElement Take() = 0;
-  // Undoes the last calls of Take; `elements` are in the order in which they
+  // Undoes the last calls of Take. `elements` are in the order in which they
   // were taken.
   virtual void GiveBack(std::vector<QueueElement> elements) = 0;
   virtual int64_t size() const = 0;
 };
 
-// First in, first out.
+// Returns a store that takes elements in FIFO order.
 std::unique_ptr<QueueStore> NewFifoStore();
 
-// Draws any element with `random`, which returns uniform numbers.
+// Returns a store that takes a random element. `random` returns uniform
+// numbers.
 std::unique_ptr<QueueStore> NewRandomStore(
     absl::AnyInvocable<uint32_t()> random);
 
-// Takes the element with the smallest component 0, and the oldest of equal
-// ones. REQUIRES: component 0 is an int64 scalar.
+// Returns a store that takes the element with the smallest component 0, and the
+// oldest of elements with equal values. REQUIRES: component 0 is an int64
+// scalar.
 std::unique_ptr<QueueStore> NewPriorityStore();
 
 }  // namespace weft

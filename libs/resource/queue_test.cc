@@ -23,7 +23,7 @@ std::vector<QueueElement> Numbers(std::initializer_list<int> values) {
   return elements;
 }
 
-// The result of a call, once it has completed.
+// The result of a call; empty until the call has completed.
 using Answer = std::optional<absl::StatusOr<std::vector<int>>>;
 
 class QueueTest : public testing::Test {
@@ -135,7 +135,7 @@ TEST_F(QueueTest, LargeEnqueueContinuesAsSpaceFrees) {
   EXPECT_FALSE(added->has_value());
   EXPECT_EQ(queue_->size(), 2);
   ExpectGot(Dequeue(1), {1});
-  // More than the queue ever holds at once.
+  // This dequeue takes more elements than the queue can hold at once.
   ExpectGot(Dequeue(4), {2, 3, 4, 5});
   ExpectGot(added, {});
 }
@@ -155,7 +155,7 @@ TEST_F(QueueTest, CancelledDequeueKeepsTheElements) {
   EXPECT_EQ(queue_->size(), 1);
 }
 
-TEST_F(QueueTest, CancelledEnqueueAddsNoMore) {
+TEST_F(QueueTest, CancelledEnqueueAddsNoFurtherElements) {
   Make(1);
   Enqueue({1});
   Cancellation other;
@@ -215,7 +215,7 @@ TEST_F(QueueTest, CloseWaitsForEnqueuesUnlessCancelling) {
   ExpectGot(Dequeue(1), {1});
 }
 
-TEST_F(QueueTest, MinAfterDequeueHoldsUntilClosed) {
+TEST_F(QueueTest, MinAfterDequeueAppliesUntilClosed) {
   Make(10, /*min_after_dequeue=*/2);
   Enqueue({1, 2, 3});
   ExpectGot(Dequeue(1), {1});
@@ -225,7 +225,7 @@ TEST_F(QueueTest, MinAfterDequeueHoldsUntilClosed) {
   ExpectGot(waits, {2});
 }
 
-TEST_F(QueueTest, DrawsAnyElement) {
+TEST_F(QueueTest, RandomStoreDrawsAnyElement) {
   uint32_t drawn[] = {1, 0, 0};
   int next = 0;
   Make(10, 0, NewRandomStore([&] { return drawn[next++]; }));
@@ -233,7 +233,7 @@ TEST_F(QueueTest, DrawsAnyElement) {
   ExpectGot(Dequeue(3), {2, 1, 3});
 }
 
-TEST_F(QueueTest, PrioritiesGoFirstAndTiesInOrder) {
+TEST_F(QueueTest, SmallestPriorityFirstAndTiesInOrder) {
   auto store = NewPriorityStore();
   const std::pair<int64_t, int> added[] = {{3, 1}, {-1, 2}, {3, 3}, {0, 4}};
   for (const auto& [priority, value] : added) {
@@ -275,7 +275,8 @@ TEST_F(QueueTest, RejectsMismatchedTuples) {
                        "requested capacity was 5."));
 }
 
-// Every element arrives once, even if calls are cancelled meanwhile.
+// Every element is dequeued exactly once, even if calls are cancelled
+// concurrently.
 TEST_F(QueueTest, ConcurrentCallsLoseNoElement) {
   Make(3);
   SystemClock clock;
@@ -323,8 +324,9 @@ TEST_F(QueueTest, ConcurrentCallsLoseNoElement) {
   EXPECT_EQ(counts, std::vector<int>(kElements, 1));
 }
 
-// As when its container was reset, or its node was destroyed: no elements can
-// be added any more. The step can still end the call.
+// The container of the queue is reset or its node is destroyed, so that nobody
+// can add elements any more. The cancellation of the step can still end the
+// waiting call.
 TEST_F(QueueTest, WaitingCallKeepsItsQueue) {
   Make(1);
   Answer* dequeue = Dequeue(2);

@@ -21,14 +21,17 @@ absl::Status CheckQueue(const Queue& queue) {
       "Expected queue with single string component");
 }
 
-// A call may request more records than there will ever be.
+// The maximum number of records for which memory is reserved, because a call
+// may request more records than exist.
 constexpr size_t kReservedRecords = 1024;
 
-// The most records that the caller's thread takes itself: short lines are many.
+// The maximum number of records that one call takes on the caller's thread,
+// because a block may contain very many short lines.
 constexpr size_t kMostAtOnce = 4096;
 
-// Other readers of the same queue are unlikely to leave this many units without
-// a record, in a row, to one reader.
+// The number of units without a record, in a row, after which a reader checks
+// whether the queue repeats them. If several readers share a queue, one reader
+// is unlikely to get this many such units by chance.
 constexpr int64_t kMostFruitless = 1000;
 
 bool MayBeReachedLater(const absl::Status& status) {
@@ -59,7 +62,7 @@ absl::Status CheckState(const tf::ReaderBaseState& state,
 
 }  // namespace
 
-// One read in progress.
+// Call is one read in progress.
 struct Reader::Call {
   Context context;
   std::shared_ptr<Queue> queue;

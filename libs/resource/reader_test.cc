@@ -25,11 +25,11 @@ constexpr auto kCancelled = absl::StatusCode::kCancelled;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 
-// This many letters are available at a time once one of them was read.
+// After one letter was read, this many letters are available without reading.
 constexpr size_t kBlock = 50;
 
-// Units are words: "abc" has a record for each letter. Some fail, and "." is
-// not a record.
+// Letters is a RecordSource whose units are words: "abc" has one record for
+// each letter. Some words fail, and "." is not a record.
 class Letters : public RecordSource {
  public:
   absl::Status Start(const Place&, const std::string& work) override {
@@ -104,7 +104,7 @@ class ReaderTest : public testing::Test {
   Reader::Context Context(Cancellation& step) {
     return {step, scheduler_, files_, HeapAllocator()};
   }
-  // Set to the result of the call once it has completed.
+  // Starts a read. The result is set when the call has completed.
   std::shared_ptr<std::optional<Answer>> Begin(Cancellation& step, int count) {
     auto answer = std::make_shared<std::optional<Answer>>();
     reader_->ReadUpTo(Context(step), queue_, count, [answer](auto records) {
@@ -140,7 +140,7 @@ class ReaderTest : public testing::Test {
   SimulatedScheduler scheduler_{clock_};
   MemoryFileSystem files_;
   Cancellation step_;
-  Letters* letters_;  // the reader's
+  Letters* letters_;  // owned by the reader
   std::shared_ptr<Reader> reader_;
   std::shared_ptr<Queue> queue_;
 };
@@ -169,7 +169,7 @@ TEST_F(ReaderTest, ReadUpToStaysInOneUnit) {
   EXPECT_THAT(*Read(2), ElementsAre("e", "f"));
 }
 
-TEST_F(ReaderTest, UnitsThatNeverHaveARecordFail) {
+TEST_F(ReaderTest, RepeatedUnitsWithoutARecordFail) {
   for (int i = 0; i < 499; ++i) Add({"", "."});
   Add({"", "a"});
   EXPECT_THAT(*Read(), ElementsAre("a")) << "after many without a record";
@@ -182,8 +182,8 @@ TEST_F(ReaderTest, UnitsThatNeverHaveARecordFail) {
   EXPECT_THAT(*Read(), ElementsAre("b"));
 }
 
-// The unit with a record may be the last of many.
-TEST_F(ReaderTest, UnitsWithoutARecordThatComeOnceDoNotFail) {
+// Many units without a record may come before a unit with a record.
+TEST_F(ReaderTest, ManyDifferentUnitsWithoutARecordDoNotFail) {
   Add({".."});
   for (int i = 0; i < 600; ++i) Add({"", "."});
   Add({"a"});
@@ -218,7 +218,7 @@ TEST_F(ReaderTest, CancelledCallLetsOthersContinue) {
   EXPECT_THAT(***third, ElementsAre("a"));
 }
 
-TEST_F(ReaderTest, NameTakenByACancelledCallIsNext) {
+TEST_F(ReaderTest, NameTakenByACancelledCallIsReadNext) {
   Cancellation step;
   const auto answer = Begin(step, 1);
   Add({"ab"});
@@ -230,7 +230,7 @@ TEST_F(ReaderTest, NameTakenByACancelledCallIsNext) {
   EXPECT_THAT(*Read(2), ElementsAre("a", "b"));
 }
 
-TEST_F(ReaderTest, RecordsReadByACancelledCallAreNext) {
+TEST_F(ReaderTest, RecordsReadByCancelledCallAreReturnedNext) {
   Add({"abcd", "e"});
   Cancellation step;
   int reads = 0;
@@ -280,8 +280,9 @@ TEST_F(ReaderTest, AvailableRecordsAreReturnedAtOnce) {
   EXPECT_THAT(*Read(), ElementsAre("h"));
 }
 
-// Files block, so a call that is served at once must not read one.
-TEST_F(ReaderTest, TheCallersThreadReadsNoFile) {
+// Reading a file blocks, so a call that completes on the caller's thread must
+// not read a file.
+TEST_F(ReaderTest, CallersThreadReadsNoFile) {
   const std::string unit(4 * kBlock, 'a');
   for (const int count : {1, 7}) {
     Add({unit});
@@ -302,7 +303,7 @@ TEST_F(ReaderTest, TheCallersThreadReadsNoFile) {
   EXPECT_EQ(reader_->num_records_produced(), 8 * static_cast<int>(kBlock));
 }
 
-TEST_F(ReaderTest, BufferedRecordsOfACancelledCallAreNext) {
+TEST_F(ReaderTest, BufferedRecordsOfCancelledCallAreNext) {
   Add({std::string(kBlock, 'a') + "bc"});
   EXPECT_THAT(Read(kBlock - 1), IsOk());
   Cancellation step;
@@ -347,7 +348,7 @@ TEST_F(ReaderTest, UnreachableUnitLosesNoRecord) {
   EXPECT_EQ(reader_->num_work_units_completed(), 1);
 }
 
-TEST_F(ReaderTest, ResetIsQueuedAndEndsWithItsStep) {
+TEST_F(ReaderTest, ResetWaitsItsTurnAndEndsWithItsStep) {
   const auto read = Begin(step_, 1);
   Cancellation other;
   std::optional<absl::Status> reset;
@@ -362,7 +363,8 @@ TEST_F(ReaderTest, ResetIsQueuedAndEndsWithItsStep) {
   EXPECT_THAT(***read, ElementsAre("a"));
 }
 
-// Recursion from one call's end into the next would overflow the stack.
+// Many waiting calls end at the same time. If the end of each call ended the
+// next call recursively, the stack would overflow.
 TEST_F(ReaderTest, ManyCallsMayWaitForAClosingQueue) {
   constexpr int kCalls = 50'000;
   int ended = 0;
@@ -377,7 +379,7 @@ TEST_F(ReaderTest, ManyCallsMayWaitForAClosingQueue) {
   EXPECT_EQ(ended, kCalls);
 }
 
-TEST_F(ReaderTest, OnlyStringQueuesNameUnits) {
+TEST_F(ReaderTest, QueueOfUnitNamesMustHaveStrings) {
   queue_ = std::make_shared<Queue>(
       "numbers", QueueOptions{.kind = "FIFOQueue", .types = {DT_INT32}},
       NewFifoStore());
@@ -396,7 +398,7 @@ TEST_F(ReaderTest, OnlyStringQueuesNameUnits) {
   EXPECT_THAT(Read(), StatusIs(kInvalid, "one-element string tensor"));
 }
 
-// Many threads call, and half of the calls are cancelled at random times.
+// Many threads call Read, and half of the calls are cancelled at random times.
 TEST(ReaderThreadsTest, CancellationLosesNoRecord) {
   constexpr int kThreads = 6;
   constexpr int kUnits = 300;
@@ -411,7 +413,7 @@ TEST(ReaderThreadsTest, CancellationLosesNoRecord) {
       NewFifoStore());
   absl::Mutex mutex;
   std::vector<std::string> keys;
-  // Repeats until the input has ended.
+  // Repeats Read until the input has ended.
   const auto read = [&](uint32_t random) {
     while (true) {
       random = random * 1664525 + 1013904223;

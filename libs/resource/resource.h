@@ -12,22 +12,22 @@
 
 namespace weft {
 
-// A description of a resource that can be read without using it.
+// ResourceInfo describes a resource and can be read without using the resource.
 struct ResourceInfo {
-  DataType dtype = DT_INVALID;  // DT_INVALID if it has none
-  PartialShape shape;           // as declared; of unknown rank if it has none
-  int64_t num_bytes = 0;        // memory it holds now
+  DataType dtype = DT_INVALID;  // DT_INVALID if it has no type
+  PartialShape shape;           // as declared, or of unknown rank
+  int64_t num_bytes = 0;        // memory that it holds now
 };
 
-// Must be held by shared_ptr: a step that uses a resource keeps it alive even
-// if its container is reset meanwhile. Thread-safe.
+// A Resource must be owned by a shared_ptr: a step that uses a resource keeps
+// it alive even if its container is reset meanwhile. Resource is thread-safe.
 class Resource {
  public:
   virtual ~Resource() = default;
-  // "Var", "HashTable", ...: identifies the resource together with its
-  // container and name.
+  // Returns the name of the resource's type, such as "Var" or "HashTable".
+  // Type, container and name together identify a resource.
   virtual absl::string_view type_name() const = 0;
-  // A one-line description for people.
+  // Returns a one-line description for people.
   virtual std::string DebugString() const = 0;
   virtual ResourceInfo info() const { return {}; }
   // Whether the resource holds kernels of the session that created it, as an

@@ -15,7 +15,7 @@ bool MayFollow(char c) {
   return MayBegin(c) || c == '_' || c == '/' || c == '-';
 }
 
-// Moves the resource to `taken`. Returns whether it existed.
+// Moves the resource to `taken`. Returns whether the resource existed.
 template <typename Resources, typename Taken>
 bool Take(Resources& resources, const std::pair<std::string, std::string>& key,
           Taken& taken) {
@@ -80,7 +80,8 @@ void ResourceManager::WhenCreated(Cancellation& step,
   {
     absl::MutexLock lock(&mutex_);
     const bool is_there = Find(container, type, name) != nullptr;
-    // A concurrent create has already notified these waiters.
+    // If the waiters were replaced, a concurrent create may have notified them
+    // before this caller was added. So this caller must notify them.
     if (!is_there && WaitersFor(container, Key(type, name)) == waiters) return;
   }
   waiters->NotifyAll(absl::OkStatus());
@@ -117,13 +118,14 @@ absl::Status ResourceManager::NotFound(absl::string_view container,
                                           name, "/", type, " does not exist."));
 }
 
-// Resources are destroyed without the lock: a destructor may take long.
+// Deletes a resource. The resource is destroyed after the lock is released,
+// because its destructor may take long.
 absl::Status ResourceManager::Erase(const Cancellation& step,
                                     absl::string_view container,
                                     absl::string_view type,
                                     absl::string_view name) {
   std::shared_ptr<Resource> erased;
-  std::weak_ptr<Resource> hidden;  // not to be found by this name
+  std::weak_ptr<Resource> hidden;  // must no longer be found by its name
   const Key key(type, name);
   absl::MutexLock lock(&mutex_);
   if (step.IsCancelled()) return step.status();

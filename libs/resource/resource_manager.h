@@ -1,8 +1,9 @@
 // ResourceManager owns the named resources of one device, or of one session on
 // a device: container -> (type, name) -> Resource.
 //
-// Rules are TensorFlow's (resource_mgr.cc): an empty container means the
-// default one; clearing a missing container is not an error.
+// Rules are TensorFlow's (resource_mgr.cc): an empty container name means the
+// default container, and clearing a container that does not exist is not an
+// error.
 #ifndef WEFT_LIBS_RESOURCE_RESOURCE_MANAGER_H_
 #define WEFT_LIBS_RESOURCE_RESOURCE_MANAGER_H_
 
@@ -25,67 +26,71 @@
 
 namespace weft {
 
-// Returns INVALID_ARGUMENT unless [A-Za-z0-9.][A-Za-z0-9_./-]*; empty is
-// allowed.
+// Returns OK if the name is empty or matches [A-Za-z0-9.][A-Za-z0-9_./-]*, else
+// INVALID_ARGUMENT.
 absl::Status ValidateContainerName(absl::string_view container);
 
-// Thread-safe.
+// ResourceManager is thread-safe.
 class ResourceManager {
  public:
   explicit ResourceManager(std::string default_container);
 
   const std::string& default_container() const { return default_container_; }
 
-  // Returns NOT_FOUND "Resource CONTAINER/NAME/TYPE does not exist."
+  // Returns the resource, or NOT_FOUND "Resource CONTAINER/NAME/TYPE does not
+  // exist."
   template <typename T>
   absl::StatusOr<std::shared_ptr<T>> Lookup(absl::string_view container,
                                             absl::string_view name) const;
 
-  // Finds the resource, or creates and keeps it. `create` runs at most once,
-  // under the lock, so it must be short and must not call the manager. For a
-  // cancelled step, creates nothing and returns its cause.
+  // Finds the resource, or creates and keeps it. `create` runs at most once. It
+  // runs under the lock, so it must be short and must not call the manager. If
+  // `step` is cancelled, no resource is created, and the cause is returned.
   template <typename T>
   absl::StatusOr<std::shared_ptr<T>> LookupOrCreate(
       const Cancellation& step, absl::string_view container,
       absl::string_view name,
       absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create);
 
-  // Calls `done` once a resource `name` exists, at once if it does; or with the
-  // cause when `step`, which must live until then, is cancelled. The resource
-  // may have been deleted again by then.
+  // Calls `done` with OK when a resource `name` exists, or at once if it
+  // already exists. If `step` is cancelled before, calls `done` with the cause.
+  // `step` must live until then. The resource may already be deleted when
+  // `done` is called.
   template <typename T>
   void WhenCreated(Cancellation& step, absl::string_view container,
                    absl::string_view name, Waiters::Done done) {
     WhenCreated(step, container, T::kTypeName, name, std::move(done));
   }
 
-  // Creates a resource for one kernel alone. `create` gets a unique name,
-  // "_7_NODE" as TensorFlow's private names are. The resource can be found
-  // under that name as long as it is held somewhere.
+  // Creates a resource for one kernel alone. `create` gets a unique name like
+  // TensorFlow's private names, such as "_7_NODE". Lookup finds the resource
+  // under that name while somebody holds a reference to it.
   template <typename T>
   std::shared_ptr<T> AddPrivate(
       absl::string_view container, absl::string_view node,
       absl::FunctionRef<std::shared_ptr<T>(const std::string& name)> create);
 
-  // Like AddPrivate, under a name given by the caller, which must begin with
-  // "_". Replaces an existing resource with this name.
+  // Adds a private resource like AddPrivate, but under a name given by the
+  // caller, which must begin with "_". Replaces an existing resource with this
+  // name.
   template <typename T>
   void AddPrivateAs(absl::string_view container, absl::string_view name,
                     const std::shared_ptr<T>& resource);
 
-  // Returns NOT_FOUND if absent. For a cancelled step, deletes nothing and
-  // returns its cause.
+  // Deletes a resource. Returns NOT_FOUND if it does not exist. If `step` is
+  // cancelled, nothing is deleted, and the cause is returned.
   template <typename T>
   absl::Status Delete(const Cancellation& step, absl::string_view container,
                       absl::string_view name);
 
-  // Removes all resources of a container; an empty name is the default
+  // Removes all resources of a container. An empty name means the default
   // container.
   void ClearContainer(absl::string_view container);
   void ClearAll();
 
-  // Increases with every Delete and Clear. A pointer cached with its generation
-  // must be looked up again once the generation has changed.
+  // Returns a number that increases with every Delete and Clear. A pointer that
+  // was cached together with its generation must be looked up again when the
+  // generation has changed.
   uint64_t generation() const {
     return generation_.load(std::memory_order_acquire);
   }
@@ -94,10 +99,10 @@ class ResourceManager {
     std::string container, name, type_name, description;
     ResourceInfo info;
   };
-  // All named resources, sorted; for tools and tests. Waits for the locks of
-  // resources, but holds no lock meanwhile that others wait for.
+  // Returns all named resources, sorted, for tools and tests. It waits for the
+  // locks of resources, but does not hold the manager's lock meanwhile.
   std::vector<Entry> List() const;
-  // Appends all resources, including private ones, in no order.
+  // Appends all resources, including private ones, in no particular order.
   void AppendAll(std::vector<std::shared_ptr<Resource>>& resources) const;
 
  private:
@@ -105,18 +110,19 @@ class ResourceManager {
   using Container = std::map<Key, std::shared_ptr<Resource>>;
   struct PrivateContainer {
     std::map<Key, std::weak_ptr<Resource>> resources;
-    // Expired entries are removed when there are this many.
+    // The number of entries at which expired entries are removed.
     size_t sweep_at = 16;
   };
 
-  // The callers that wait for resources that do not exist.
+  // Awaited holds the callers that wait for resources that do not exist yet.
   struct Awaited {
     std::map<std::pair<std::string, Key>, std::shared_ptr<Waiters>> waiters;
-    // Entries without waiting callers are removed when there are this many.
+    // The number of entries at which entries without waiting callers are
+    // removed.
     size_t sweep_at = 16;
   };
-  // Notifies, at the end of its scope, the callers that wait for a created
-  // resource.
+  // NotifyAtEnd notifies, when it is destroyed, the callers that wait for a
+  // resource which was created.
   class NotifyAtEnd {
    public:
     ~NotifyAtEnd() {
@@ -153,7 +159,9 @@ class ResourceManager {
   mutable absl::Mutex mutex_;
   std::map<std::string, Container, std::less<>> containers_
       ABSL_GUARDED_BY(mutex_);
-  // Removed with their container, and some time after their last holder.
+  // The manager holds only weak references to private resources. Their entries
+  // are removed with the container, or some time after the resource is
+  // destroyed.
   std::map<std::string, PrivateContainer, std::less<>> private_
       ABSL_GUARDED_BY(mutex_);
   Awaited awaited_ ABSL_GUARDED_BY(mutex_);

@@ -22,7 +22,7 @@ class Other : public Resource {
   std::string DebugString() const override { return "another"; }
 };
 
-// Never cancelled.
+// A step that is never cancelled.
 const Cancellation step;
 
 absl::StatusOr<std::shared_ptr<Thing>> MakeThing() {
@@ -72,7 +72,7 @@ TEST(ResourceManagerTest, ResourcesOutliveTheirContainerWhileUsed) {
   EXPECT_TRUE(manager.List().empty());
 }
 
-TEST(ResourceManagerTest, DeleteForgetsOne) {
+TEST(ResourceManagerTest, DeleteRemovesOnlyThatResource) {
   ResourceManager manager("ps");
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "y", MakeThing));
@@ -86,7 +86,7 @@ TEST(ResourceManagerTest, DeleteForgetsOne) {
   EXPECT_EQ(manager.List()[0].container, "ps");
 }
 
-TEST(ResourceManagerTest, PrivateResourcesGoWithTheirHolder) {
+TEST(ResourceManagerTest, PrivateResourceEndsWithItsLastReference) {
   ResourceManager manager("ps");
   std::string name, other_name;
   auto made = manager.AddPrivate<Thing>("", "x", [&](const std::string& n) {
@@ -105,8 +105,8 @@ TEST(ResourceManagerTest, PrivateResourcesGoWithTheirHolder) {
   EXPECT_THAT(manager.Lookup<Thing>("", name),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_OK(manager.Lookup<Thing>("ps", other_name));
-  // A cached pointer must be looked up again, even if no shared resource was
-  // removed.
+  // Clearing a container changes the generation even if no shared resource was
+  // removed, because a pointer to a private resource may be cached.
   const uint64_t generation = manager.generation();
   manager.ClearContainer("ps");
   EXPECT_GT(manager.generation(), generation);
@@ -114,7 +114,7 @@ TEST(ResourceManagerTest, PrivateResourcesGoWithTheirHolder) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST(ResourceManagerTest, ThreadsAgreeOnOneResource) {
+TEST(ResourceManagerTest, ConcurrentCreatesReturnOneResource) {
   ResourceManager manager("ps");
   constexpr int kThreads = 8;
   std::shared_ptr<Thing> found[kThreads];
@@ -153,7 +153,8 @@ TEST(ResourceManagerTest, CancelledStepNeitherCreatesNorDeletes) {
   EXPECT_EQ(manager.List().size(), 1u);
 }
 
-// A resource whose description waits for a thread that uses the manager.
+// Asker is a resource whose DebugString waits for another thread that uses the
+// manager.
 class Asker : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "Asker";
@@ -191,7 +192,8 @@ TEST(ResourceManagerTest, CreationNotifiesWaiters) {
   };
   manager.WhenCreated<Thing>(waits, "", "x", record);
   manager.WhenCreated<Thing>(cancelled, "worker", "x", record);
-  // Another name, container or type does not count.
+  // Creating a resource with another name, container or type does not notify
+  // the waiting caller.
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "y", MakeThing));
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "box", "x", MakeThing));
   ASSERT_OK(manager.LookupOrCreate<Other>(
@@ -205,11 +207,12 @@ TEST(ResourceManagerTest, CreationNotifiesWaiters) {
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
   ASSERT_EQ(told.size(), 2u);
   EXPECT_OK(told[1]);
-  manager.WhenCreated<Thing>(waits, "", "x", record);  // it exists
+  manager.WhenCreated<Thing>(waits, "", "x", record);  // x already exists
   EXPECT_EQ(told.size(), 3u);
 }
 
-// The callback looks up the created resource, so it must run without the lock.
+// The callback looks up the created resource, so it must run without the
+// manager's lock.
 TEST(ResourceManagerTest, WaiterMayCallTheManager) {
   ResourceManager manager("worker");
   Cancellation waits;

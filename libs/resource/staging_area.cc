@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// The sequences of calls that are served in FIFO order.
+// Calls of the same sequence are served in FIFO order: puts in one sequence,
+// takes in the other.
 constexpr Attempts::Sequence kPuts = 0;
 constexpr Attempts::Sequence kTakes = 1;
 
@@ -19,7 +20,8 @@ uint64_t StagedBytes(const StagedTuple& tuple) {
   return bytes;
 }
 
-// Strings that are shared with others may have changed since they were counted.
+// Subtracts a size, but not below zero: a string that is shared with others may
+// have changed since it was counted.
 void TakeOff(uint64_t bytes, uint64_t& from) { from -= std::min(bytes, from); }
 
 absl::Status CheckFits(uint64_t bytes, const StagingLimits& limits) {
@@ -33,7 +35,7 @@ absl::Status CheckFits(uint64_t bytes, const StagingLimits& limits) {
                    limits.memory_limit, "'."));
 }
 
-// REQUIRES: CheckFits(more).
+// Returns whether `more` bytes can be added now. REQUIRES: CheckFits(more).
 bool HasBytesLeft(uint64_t bytes, uint64_t more, const StagingLimits& limits) {
   return limits.memory_limit <= 0 ||
          bytes <= static_cast<uint64_t>(limits.memory_limit) - more;
@@ -65,7 +67,8 @@ absl::Status CheckStagedTuple(const StagedTuple& tuple,
   return absl::OkStatus();
 }
 
-// `got` receives the result that an attempt left for the caller.
+// Returns the callback of an attempt. It passes `got`, which the attempt has
+// set to the result, or the error to `done`.
 template <typename T>
 Attempts::Done GiveStaged(std::shared_ptr<T> got,
                           absl::AnyInvocable<void(absl::StatusOr<T>)> done) {
@@ -188,9 +191,9 @@ absl::Status StagingMap::CheckPut(int64_t key, const Indices& indices,
                                   const StagedTuple& values) const {
   RETURN_IF_ERROR(CheckIndices(key, indices));
   if (indices.size() != values.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a staging area got ", indices.size(), " indices, but ",
-                     values.size(), " values for key '", key, "'"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "insertion into a staging map got ", indices.size(), " indices, but ",
+        values.size(), " values for key '", key, "'"));
   }
   for (size_t i = 0; i < indices.size(); ++i) {
     RETURN_IF_ERROR(CheckStagedType(i, values[i].dtype(),
@@ -205,8 +208,8 @@ void StagingMap::Put(Cancellation& step, int64_t key, Indices indices,
   absl::Status status = CheckPut(key, indices, values);
   if (status.ok()) status = CheckFits(bytes, limits_);
   if (!status.ok()) return done(status);
-  // In no sequence: a later call may wait for a key that an earlier one would
-  // block.
+  // Puts are unordered, because a later Put may add the missing value of a key,
+  // and an earlier Put that waits for capacity must not block it.
   attempts_.Submit(
       step, Attempts::kUnordered,
       [this, self = shared_from_this(), key, indices = std::move(indices),
@@ -261,7 +264,8 @@ absl::Status StagingMap::PutNow(int64_t key, const Indices& indices,
   if (goes_on) incomplete_.erase(begun);
   const auto [entry, is_new] = complete_.try_emplace(key, std::move(present));
   if (is_new) return absl::OkStatus();
-  // The key keeps its present values.
+  // If the key is already complete, it keeps its present values, and the new
+  // ones are dropped.
   for (const auto& value : present) TakeOff(value->TotalBytes(), num_bytes_);
   return absl::OkStatus();
 }

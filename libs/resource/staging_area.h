@@ -1,13 +1,15 @@
-// StagingArea and StagingMap hold tuples of tensors on a device between steps,
-// in FIFO order or by key, bounded in number and bytes.
+// StagingArea and StagingMap hold tuples of tensors on a device between steps.
+// StagingArea holds them in FIFO order, StagingMap by key. Both limit the
+// number of tuples and their bytes.
 //
-// Waiting calls hold no thread. Rules and error texts are TensorFlow's
+// Waiting calls do not block a thread. Rules and error texts are TensorFlow's
 // (core/kernels/stage_op.cc, map_stage_op.cc), except that a call is atomic,
-// bytes are counted correctly, and waiting calls end with their step.
+// bytes are counted correctly, and a waiting call ends when its step is
+// cancelled.
 //
 // Threads: all methods may be called from any thread. `done` is called exactly
-// once, without a lock held, as by Attempts. A step must live until then and
-// ends its call when it is cancelled.
+// once, without a lock held, as by Attempts. The step of a call must live until
+// then; if it is cancelled, the call ends.
 #ifndef WEFT_LIBS_RESOURCE_STAGING_AREA_H_
 #define WEFT_LIBS_RESOURCE_STAGING_AREA_H_
 
@@ -31,11 +33,12 @@ namespace weft {
 using StagedTuple = std::vector<Tensor>;
 
 struct StagingLimits {
-  int64_t capacity = 0;      // tuples; 0: unbounded
-  int64_t memory_limit = 0;  // bytes; 0: unbounded
+  int64_t capacity = 0;      // in tuples; 0: unbounded
+  int64_t memory_limit = 0;  // in bytes; 0: unbounded
 };
 
-// Must be held by shared_ptr: waiting calls keep it alive.
+// A StagingArea must be owned by a shared_ptr, because waiting calls keep it
+// alive.
 class StagingArea : public Resource,
                     public std::enable_shared_from_this<StagingArea> {
  public:
@@ -48,14 +51,14 @@ class StagingArea : public Resource,
   absl::string_view type_name() const override { return kTypeName; }
   std::string DebugString() const override;
 
-  // Adds a tuple as soon as there is capacity. Reports RESOURCE_EXHAUSTED if
-  // there never will be.
+  // Adds a tuple as soon as there is capacity. Calls `done` with
+  // RESOURCE_EXHAUSTED if the tuple is larger than the memory limit.
   void Put(Cancellation& step, StagedTuple tuple, Attempts::Done done);
-  // Takes the oldest tuple. Reports INVALID_ARGUMENT, and keeps the tuple, if
-  // it is not of these types.
+  // Takes the oldest tuple. If the tuple does not have these types, keeps it
+  // and calls `done` with INVALID_ARGUMENT.
   void Take(Cancellation& step, const DataTypeVector& types, Taken done);
-  // Copies tuple number `index`, counted from the oldest, once there are
-  // enough. REQUIRES: index >= 0.
+  // Copies tuple number `index`, counted from the oldest, as soon as there are
+  // enough tuples. REQUIRES: index >= 0.
   void Peek(Cancellation& step, int64_t index, const DataTypeVector& types,
             Taken done);
   void Clear(Cancellation& step, Attempts::Done done);
@@ -64,7 +67,7 @@ class StagingArea : public Resource,
  private:
   const StagingLimits limits_;
   Attempts attempts_;
-  // Accessed under the lock of attempts:
+  // These members are accessed under the lock of attempts:
   std::deque<StagedTuple> tuples_;
   uint64_t num_bytes_ = 0;
 };
@@ -81,7 +84,7 @@ class StagingMap : public Resource,
   using Taken = absl::AnyInvocable<void(absl::StatusOr<Item>)>;
   using Indices = std::vector<int32_t>;
 
-  // `types` are those of all values of a key.
+  // `types` are the types of all values of a key.
   StagingMap(DataTypeVector types, const StagingLimits& limits)
       : types_(std::move(types)), limits_(limits) {}
 
@@ -91,24 +94,24 @@ class StagingMap : public Resource,
   // In all methods, `indices` select the values of a key and must be strictly
   // increasing.
 
-  // Adds values to a key, which can be taken once it has all its values. A
-  // complete key keeps its values. Waits for capacity; reports
-  // RESOURCE_EXHAUSTED if the key with its present values would exceed the
-  // limit.
+  // Adds values to a key. The key can be taken once it has all its values. A
+  // key that is complete keeps its values. Waits for capacity. Calls `done`
+  // with RESOURCE_EXHAUSTED if the key with its present values would exceed the
+  // memory limit.
   void Put(Cancellation& step, int64_t key, Indices indices, StagedTuple values,
            Attempts::Done done);
-  // Waits until the key can be taken. The key is removed once all its values
-  // are taken.
+  // Waits until the key is complete and takes the values. The key is removed
+  // when all its values are taken.
   void Take(Cancellation& step, int64_t key, Indices indices,
             DataTypeVector types, Taken done);
-  // Takes the smallest complete key.
+  // Takes values of the smallest complete key.
   void TakeAny(Cancellation& step, Indices indices, DataTypeVector types,
                Taken done);
-  // Copies the values.
+  // Copies values of a key without taking them.
   void Peek(Cancellation& step, int64_t key, Indices indices,
             DataTypeVector types, Taken done);
   void Clear(Cancellation& step, Attempts::Done done);
-  // The number of complete keys, and of incomplete ones.
+  // Return the number of complete keys and the number of incomplete keys.
   int64_t size() const;
   int64_t incomplete_size() const;
 
@@ -116,7 +119,7 @@ class StagingMap : public Resource,
   using Values = std::vector<std::optional<Tensor>>;
   using Entries = std::map<int64_t, Values>;
 
-  // Takes the smallest key if `key` is not set.
+  // Gets values of a key; of the smallest key if `key` is not set.
   void Get(Cancellation& step, std::optional<int64_t> key, bool take,
            Indices indices, DataTypeVector types, Taken done);
 
@@ -124,7 +127,7 @@ class StagingMap : public Resource,
                         const StagedTuple& values) const;
   absl::Status CheckIndices(std::optional<int64_t> key,
                             const Indices& indices) const;
-  // For attempts, which hold the lock:
+  // These methods are for attempts, which hold the lock:
   absl::Status CheckKeyFits(int64_t key, uint64_t bytes) const;
   bool HasRoom(bool is_whole, uint64_t bytes) const;
   absl::Status PutNow(int64_t key, const Indices& indices, StagedTuple& values,
@@ -137,13 +140,13 @@ class StagingMap : public Resource,
   const DataTypeVector types_;
   const StagingLimits limits_;
   Attempts attempts_;
-  // Accessed under the lock of attempts:
+  // These members are accessed under the lock of attempts:
   Entries complete_, incomplete_;
   uint64_t num_bytes_ = 0;
 };
 
-// A StagingMap for the ops that promise the order of keys, as in TensorFlow,
-// with its own type name.
+// OrderedStagingMap is a StagingMap with its own type name, for TensorFlow's
+// ops that guarantee the order of keys.
 class OrderedStagingMap : public StagingMap {
  public:
   static constexpr absl::string_view kTypeName = "OrderedStagingMap";

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 
 constexpr auto kCancelled = absl::StatusCode::kCancelled;
 
-// The result of a call, once it has completed.
+// The result of a call; empty until the call has completed.
 template <typename T>
 using Pending = std::shared_ptr<std::optional<T>>;
 
@@ -143,7 +143,7 @@ TEST_F(StagingAreaTest, BytesAreBounded) {
   EXPECT_OK(**Put({1, 2, 3}));
 }
 
-// The contents of strings count, too.
+// The memory limit also counts the contents of strings.
 TEST_F(StagingAreaTest, StringBytesAreBounded) {
   Make({.memory_limit = 1000});
   const auto put = [&](size_t size) {
@@ -171,8 +171,8 @@ TEST_F(StagingAreaTest, MismatchedTakeKeepsTheTuple) {
   EXPECT_THAT(***Take(2), ElementsAre(1, 2));
 }
 
-// Many threads call, and half of the calls are cancelled at random times: no
-// tuple is lost or taken twice.
+// Many threads call the area, and half of the calls are cancelled at random
+// times. No tuple may be lost or taken twice.
 TEST(StagingAreaThreadsTest, CancellationLosesNoTuple) {
   constexpr int kEach = 500;
   constexpr int kThreads = 3;
@@ -257,7 +257,7 @@ class StagingMapTest : public testing::Test {
     map_->Peek(step_, key, std::move(indices), types, Reporting(answer));
     return answer;
   }
-  // Returns the key, followed by the values.
+  // Starts TakeAny, which sets the result to the key followed by the values.
   Pending<Ints> TakeAny() {
     auto answer = NewPending<Ints>();
     map_->TakeAny(step_, {0, 1}, {DT_INT32, DT_INT32}, [answer](auto item) {
@@ -282,7 +282,7 @@ class StagingMapTest : public testing::Test {
       DataTypeVector{DT_INT32, DT_INT32}, StagingLimits{});
 };
 
-TEST_F(StagingMapTest, KeysAreTakenByNameOrTheSmallest) {
+TEST_F(StagingMapTest, TakeGetsTheGivenOrTheSmallestKey) {
   EXPECT_OK(**Put(5, {0, 1}, {50, 51}));
   EXPECT_OK(**Put(-2, {0, 1}, {20, 21}));
   EXPECT_OK(**Put(3, {0, 1}, {30, 31}));
@@ -297,7 +297,7 @@ TEST_F(StagingMapTest, KeysAreTakenByNameOrTheSmallest) {
   EXPECT_FALSE(by_key->has_value());
 }
 
-TEST_F(StagingMapTest, ValuesComeAndGoOneByOne) {
+TEST_F(StagingMapTest, ValuesArePutAndTakenSeparately) {
   EXPECT_OK(**Put(1, {1}, {11}));
   EXPECT_EQ(map_->incomplete_size(), 1);
   EXPECT_THAT(**Put(1, {1}, {12}),
@@ -324,7 +324,7 @@ TEST_F(StagingMapTest, CompleteKeyKeepsItsValues) {
   EXPECT_OK(**Put(1, {0, 1}, {10, 11}));
   EXPECT_OK(**Put(1, {0, 1}, {90, 91}));
   EXPECT_EQ(map_->size(), 1);
-  // Nor does it take memory.
+  // The dropped values use no memory either, so another key fits.
   EXPECT_OK(**Put(2, {0, 1}, {20, 21}));
   EXPECT_THAT(***Take(1, {0, 1}), ElementsAre(10, 11));
 }

@@ -1,5 +1,6 @@
-// Access to the elements of tensors as tables store them: strings, or numbers
-// by their bits, so that a few map types serve all data types.
+// Access to the elements of tensors in the form in which tables store them: as
+// strings, or as numbers with the bits of the element. So a few map types serve
+// all data types.
 #ifndef WEFT_LIBS_RESOURCE_TABLE_ELEMENTS_H_
 #define WEFT_LIBS_RESOURCE_TABLE_ELEMENTS_H_
 
@@ -14,11 +15,13 @@
 
 namespace weft::tables {
 
-// The representation of a number in a table: the bits of a float, double or
-// bool; integers of any size as int64, which keeps their order.
+// Number is the representation of a number in a table. It has the bits of a
+// float, double or bool, and is an integer of any size converted to int64,
+// which keeps the order of integers.
 using Number = int64_t;
 
-// The elements of a tensor, as strings or Numbers.
+// Elements gives read access to the elements of a tensor, as strings or
+// Numbers.
 template <typename T>
 class Elements;
 
@@ -65,13 +68,14 @@ class Elements<Number> {
   const char* const data_;
 };
 
-// Charges the bytes of a value that the caller copies next; numbers need none.
+// Charges the bytes of a value that the caller copies next. Numbers need no
+// charge.
 inline absl::Status Charge(HeapCharge& charge, const std::string& value) {
   return charge.AddStrings(1, value.size());
 }
 inline absl::Status Charge(HeapCharge&, Number) { return absl::OkStatus(); }
 
-// Writable access to the elements of a tensor.
+// MutableElements gives write access to the elements of a tensor.
 template <typename T>
 class MutableElements;
 

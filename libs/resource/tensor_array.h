@@ -1,6 +1,6 @@
-// TensorArray is an array of tensors that lives as long as its step; loops read
-// from it and write to it. Each element is written once. The array of gradients
-// of another array adds up repeated writes instead.
+// TensorArray is an array of tensors that lives until the end of its step.
+// Loops read from it and write to it. Each element is written once. Only an
+// array that holds the gradients of another array adds up repeated writes.
 //
 // Rules and error texts are TensorFlow's (core/kernels/tensor_array.cc).
 //
@@ -25,21 +25,21 @@ struct TensorArrayOptions {
   DataType dtype = DT_INVALID;
   PartialShape element_shape;
   int64_t size = 0;
-  bool dynamic_size = false;  // extended by writes
+  bool dynamic_size = false;  // whether writes extend the array
   bool clear_after_read = true;
   bool identical_element_shapes = false;
-  bool adds_up = false;  // repeated writes add up: it holds gradients
+  bool adds_up = false;  // for arrays of gradients
 };
 
 class TensorArray : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "TensorArray";
 
-  // Adds the second tensor to the first, of the same dtype and shape; may write
-  // in place.
+  // Adds the second tensor to the first, which has the same dtype and shape.
+  // May write in place.
   using AddFn = absl::FunctionRef<absl::Status(Tensor& sum, const Tensor&)>;
 
-  // `name` is for error texts.
+  // `name` is used in error texts.
   TensorArray(std::string name, TensorArrayOptions options);
 
   absl::string_view type_name() const override { return kTypeName; }
@@ -49,22 +49,23 @@ class TensorArray : public Resource {
   DataType dtype() const { return options_.dtype; }
 
   absl::StatusOr<int64_t> Size() const;
-  // The size once `count` elements are written: a dynamic array is extended to
-  // hold them, but none is shortened.
+  // Returns the size of the array after `count` elements are written. A dynamic
+  // array is extended if necessary. No array is shortened.
   absl::StatusOr<int64_t> SizeToHold(int64_t count) const;
-  // The shape of all elements, as far as it is known.
+  // Returns the shape of all elements, as far as it is known.
   PartialShape element_shape() const;
 
   absl::Status Write(int64_t index, Tensor value, AddFn add);
-  // Makes an element that was never written, if its shape is known.
+  // Makes a tensor of zeros, for reading an element that was never written.
   using ZerosFn =
       absl::FunctionRef<absl::StatusOr<Tensor>(DataType, const TensorShape&)>;
   absl::StatusOr<Tensor> Read(int64_t index, ZerosFn zeros);
-  // Drops all elements and rejects further use.
+  // Drops all elements. Later calls are errors.
   void Close();
 
-  // Creates the array of this array's gradients: elements written here are
-  // zeros of their shape there. This array can no longer be extended.
+  // Creates the array of this array's gradients. For each element written here,
+  // it holds zeros of the same shape. Afterwards this array can no longer be
+  // extended.
   absl::StatusOr<std::shared_ptr<TensorArray>> NewGradients(
       const std::string& name);
 

@@ -1,4 +1,4 @@
-// The errors for variables that have no value.
+// The errors for variables without a value.
 #ifndef WEFT_LIBS_RESOURCE_UNINITIALIZED_H_
 #define WEFT_LIBS_RESOURCE_UNINITIALIZED_H_
 
@@ -14,8 +14,9 @@ inline constexpr char kInitializeRemedy[] =
     "a checkpoint. If you did: was it on the same task, and in the same "
     "container?";
 
-// Returns FAILED_PRECONDITION with TensorFlow's text and the remedy. `name` is
-// the name of the variable, or of the node that makes a reference to it.
+// Returns FAILED_PRECONDITION with TensorFlow's text and advice on what to do.
+// `name` is the name of the variable, or of the node that makes a reference to
+// it.
 inline absl::Status UninitializedError(absl::string_view name) {
   return absl::FailedPreconditionError(absl::StrCat(
       "Attempting to use uninitialized value ", name, ". ", kInitializeRemedy));

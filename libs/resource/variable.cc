@@ -16,11 +16,12 @@ namespace weft {
 namespace {
 
 constexpr char kGivenUp[] = "weft/given_up";
-// Values up to this size are copied under the lock, which takes less than a
-// tenth of a millisecond: about as long as releasing and retaking the lock.
+// The maximum size of a value that is copied under the lock. Such a copy takes
+// less than a tenth of a millisecond, about the time for releasing the lock and
+// taking it again.
 constexpr size_t kCopiedUnderLock = ChunkSnapshot::kChunkBytes;
-// The number of times that a writer of rows tries to copy without the lock
-// while others assign and read new values.
+// How often a writer of rows tries to copy the value without the lock while
+// others assign and read new values.
 constexpr int kTriesToCopy = 3;
 
 using VariablesInOrder = absl::InlinedVector<Variable*, 4>;
@@ -31,7 +32,7 @@ absl::StatusOr<VariablesInOrder> InOrder(
   VariablesInOrder ordered(variables.begin(), variables.end());
   std::sort(ordered.begin(), ordered.end(), std::less<Variable*>());
   if (std::adjacent_find(ordered.begin(), ordered.end()) != ordered.end()) {
-    return absl::InvalidArgumentError("one variable was given twice");
+    return absl::InvalidArgumentError("the same variable was given twice");
   }
   return ordered;
 }
@@ -92,7 +93,8 @@ absl::Status Variable::GivenUp() const {
   return status;
 }
 
-// Which lock is held depends on the result.
+// The thread safety analysis is off because the result determines whether the
+// lock is held.
 bool Variable::LockToRead(WhenLocked when) const
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
   if (when == WhenLocked::kGiveUp) return mutex_.ReaderTryLock();
@@ -211,7 +213,8 @@ void Variable::GiveToSnapshots() {
   snapshots_.clear();
 }
 
-// Called once for each snapshot: the first update predicts the next ones well.
+// Notes how many bytes the rows of an update have. It runs once for each
+// snapshot, because the first update predicts the following ones well.
 void Variable::NoteRows(absl::FunctionRef<void(RowVisitor)> for_each_row) {
   if (updated_row_bytes_ > 0 || value_.rank() == 0) return;
   constexpr int64_t kPage = ChunkSnapshot::kPageBytes;
@@ -302,14 +305,16 @@ Variable::RowsCopy Variable::BeginCopy() const {
   return {.from = value_, .version = version_};
 }
 
-// `from` is unchanged: it was not the only reference to its memory.
+// Makes the copy the value. The memory of `from` is unchanged, because others
+// also hold a reference to it.
 void Variable::TakeCopy(RowsCopy& copied) {
   if (!copied.copy.IsInitialized() || copied.version != version_) return;
   bytes_copied_ += copied.copy.num_bytes();
   Replace(copied.copy);
 }
 
-// Which locks are held is known only at run time.
+// The thread safety analysis is off because the set of locks is known only at
+// run time.
 absl::Status Variable::LockAllToWrite(absl::Span<Variable* const> variables,
                                       WhenLocked when)
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -410,7 +415,7 @@ absl::Status Variable::UpdateAllRows(
     WhenLocked when) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   const size_t size = variables.size();
   absl::InlinedVector<RowsCopy, 4> copies(size);  // freed without the locks
-  absl::InlinedVector<Tensor, 4> others(size);    // likewise
+  absl::InlinedVector<Tensor, 4> others(size);    // freed without the locks
   absl::InlinedVector<Tensor*, 4> values;
   RETURN_IF_ERROR(LockAllToWriteRows(step, allocator, variables, when,
                                      absl::MakeSpan(copies)));

@@ -1,7 +1,8 @@
-// Updates of an aborted step are interrupted at the variable's lock. They must
-// not change the value after the abort.
+// Simulated schedules in which updates of an aborted step are interrupted at
+// the variable's lock. They must not change the value after the abort.
 //
-// libs/base/testing/seeds.h says how to run others; tools/mutants does.
+// libs/base/testing/seeds.h describes how to run other seeds; tools/mutants
+// does so.
 #include <memory>
 #include <utility>
 
@@ -29,7 +30,8 @@ class VariableSchedule {
     for (int i = 0; i < kUpdates; ++i) {
       Start([this] { AddOne(); });
     }
-    // Does what a session does that restarts once the step was aborted.
+    // Aborts the step and then assigns a value, as a session does that restarts
+    // after the abort.
     Start([this] {
       step_.Cancel(absl::AbortedError("enough"));
       EXPECT_TRUE(variable_.Assign(other_, Tensor::Scalar(100.0f)).ok());
@@ -76,7 +78,7 @@ TEST(VariableScheduleTest, AbortedStepWritesNoUpdateLater) {
     ASSERT_FALSE(testing::Test::HasFailure());
     num_updates += schedule.num_updates();
   }
-  // Over many seeds, some updates are in time and some are not.
+  // Over many seeds, some updates run before the abort and some do not.
   if (count < kSeeds) return;
   EXPECT_GT(num_updates, static_cast<int>(count) / 2);
   EXPECT_LT(num_updates, static_cast<int>(count) * kUpdates);

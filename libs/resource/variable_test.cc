@@ -73,7 +73,7 @@ TEST_F(VariableTest, MismatchedTypeIsRejected) {
               StatusIs(absl::StatusCode::kInvalidArgument, "float and int32"));
 }
 
-TEST_F(VariableTest, WritesInPlaceUnlessAReaderHoldsIt) {
+TEST_F(VariableTest, UpdateIsInPlaceUnlessAReaderHoldsTheValue) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   const void* const first = MemoryOf(variable_);
   ASSERT_OK(AddOne());
@@ -103,7 +103,8 @@ TEST_F(VariableTest, RowUpdateCopiesAHeldValue) {
   EXPECT_EQ(variable_.Read()->flat<float>()[1], 5);
 }
 
-// Calls a function when memory is allocated, which is when a copy starts.
+// TellingAllocator calls a function when memory is allocated, which is when a
+// copy starts.
 class TellingAllocator : public Allocator {
  public:
   BufferPtr Allocate(size_t bytes) override {
@@ -113,7 +114,8 @@ class TellingAllocator : public Allocator {
   std::function<void()> tell;
 };
 
-// A table whose value is held elsewhere while one of its rows is updated.
+// The fixture has a table whose value is also held by a reader while one of its
+// rows is updated.
 class HeldTableTest : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 3, kRow = 1 << 18;  // 1 MiB each
@@ -152,7 +154,7 @@ class HeldTableTest : public ::testing::Test {
   Tensor held_;
 };
 
-TEST_F(HeldTableTest, IsCopiedWithoutTheLock) {
+TEST_F(HeldTableTest, HeldValueIsCopiedWithoutTheLock) {
   bool was_told = false;
   telling_.tell = [&] {
     was_told = true;
@@ -162,14 +164,15 @@ TEST_F(HeldTableTest, IsCopiedWithoutTheLock) {
   };
   ASSERT_OK(AddOneToRow(1, telling_));
   EXPECT_TRUE(was_told);
-  // The copied value was replaced meanwhile, and the new one is not held.
+  // The value was replaced during the copy, and nobody else holds the new
+  // value. So the copy was dropped.
   EXPECT_EQ(table_->bytes_copied_on_write(), 0u);
   EXPECT_EQ(First(0), 2);
   EXPECT_EQ(First(1), 3);
   EXPECT_EQ(held_.flat<float>()[kRow], 1);
 }
 
-TEST_F(HeldTableTest, IsCopiedOnceForManyRowWriters) {
+TEST_F(HeldTableTest, HeldValueIsCopiedOnceForManyRowWriters) {
   std::thread other;
   telling_.tell = [&] {
     other = std::thread([&] { EXPECT_OK(AddOneToRow(2, HeapAllocator())); });
@@ -182,7 +185,8 @@ TEST_F(HeldTableTest, IsCopiedOnceForManyRowWriters) {
   EXPECT_EQ(held_.flat<float>()[2 * kRow], 1);
 }
 
-// The value that is assigned meanwhile is held, too, three times.
+// During each copy, another value is assigned, and a reader holds that one as
+// well. This happens three times.
 TEST_F(HeldTableTest, RowUpdateEndsDespiteConcurrentWrites) {
   std::vector<Tensor> held;
   std::function<void()> again = [&] {
@@ -193,7 +197,7 @@ TEST_F(HeldTableTest, RowUpdateEndsDespiteConcurrentWrites) {
   telling_.tell = again;
   ASSERT_OK(AddOneToRow(1, telling_));
   EXPECT_EQ(held.size(), 3u);
-  EXPECT_EQ(table_->bytes_copied_on_write(), kBytes);  // the last value
+  EXPECT_EQ(table_->bytes_copied_on_write(), kBytes);  // of the last value
   EXPECT_EQ(First(0), 7);
   EXPECT_EQ(First(1), 8);
 }
@@ -214,11 +218,12 @@ TEST_F(HeldTableTest, OutOfMemoryKeepsTheValue) {
   NoMemory none;
   EXPECT_THAT(AddOneToRow(1, none),
               StatusIs(absl::StatusCode::kResourceExhausted));
-  ASSERT_OK(AddOneToRow(1, HeapAllocator()));  // no lock is held
+  ASSERT_OK(AddOneToRow(1, HeapAllocator()));  // the lock is free again
   EXPECT_EQ(First(1), 2);
 }
 
-// A new value that a writer has started is dropped; the old value is unchanged.
+// If an update of a held value fails, its new value is dropped, and the old
+// value is unchanged.
 TEST_F(VariableTest, FailedUpdateKeepsAHeldValue) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
@@ -243,7 +248,7 @@ TEST_F(VariableTest, FailedUpdateKeepsAHeldValue) {
   EXPECT_EQ(other.Read()->flat<float>()[0], 7);
 }
 
-// Only the variables whose value is held elsewhere get new memory.
+// Only variables whose value is held by others get new memory.
 TEST_F(VariableTest, UpdateAllWritesHeldValuesToNewMemory) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
@@ -304,8 +309,8 @@ TEST_F(VariableTest, AbortedStepChangesNoState) {
   EXPECT_EQ(variable_.version(), 1u);
 }
 
-// On another thread, because this one holds the lock.
-TEST_F(VariableTest, NonBlockingCallsLeaveALockedVariable) {
+// The calls run on another thread, because this thread holds the lock.
+TEST_F(VariableTest, NonBlockingCallsGiveUpOnALockedVariable) {
   constexpr auto kGiveUp = WhenLocked::kGiveUp;
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
@@ -334,7 +339,7 @@ TEST_F(VariableTest, NonBlockingCallsLeaveALockedVariable) {
           step_, HeapAllocator(), both, [](Variable::RowVisitor) {},
           must_not_run, kGiveUp)));
     }
-    EXPECT_OK(other.Read(kGiveUp));  // not locked any more
+    EXPECT_OK(other.Read(kGiveUp));  // it is not locked any more
   };
   ASSERT_OK(
       variable_.Update(step_, HeapAllocator(), [&](const Tensor&, Tensor&) {
@@ -379,7 +384,8 @@ TEST_F(VariableTest, UpdateAllKeepsTheRequestedOrder) {
       given_twice);
 }
 
-// All elements of a value that was read are equal, despite concurrent writers.
+// All elements of a value are equal, even when it is read during concurrent
+// writes.
 TEST(VariableStressTest, ReadsAreNeverTorn) {
   constexpr int kElements = 2000;
   constexpr int kRounds = 400;
@@ -422,8 +428,8 @@ TEST(VariableStressTest, ReadsAreNeverTorn) {
   EXPECT_EQ(value.flat<int32_t>()[0], 2 * kRounds);
 }
 
-// No update is lost and no value is torn while writers of rows and of all
-// elements run with readers that keep their values.
+// Writers of rows and of all elements run concurrently with readers that keep
+// their values. No update may be lost and no value torn.
 TEST(VariableStressTest, RowUpdatesOfHeldTablesAreNotLost) {
   constexpr int64_t kElements = 400'000;  // more than is copied under the lock
   constexpr int kRounds = 50;
@@ -470,8 +476,8 @@ TEST(VariableStressTest, RowUpdatesOfHeldTablesAreNotLost) {
   EXPECT_EQ(b.Read()->flat<int32_t>()[0], 2 * kRounds);
 }
 
-// Locks of several variables are taken in one order, whatever the given order
-// is.
+// Locks of several variables are always taken in order of address, so calls
+// with different orders do not deadlock.
 TEST(VariableStressTest, UpdatesOfSeveralDoNotDeadlock) {
   Cancellation step;
   Variable a("a", DT_INT32, {}), b("b", DT_INT32, {}), c("c", DT_INT32, {});
@@ -499,7 +505,7 @@ TEST(VariableStressTest, UpdatesOfSeveralDoNotDeadlock) {
     EXPECT_EQ(v->Read()->scalar<int32_t>(), 2000);
 }
 
-// Records the results of several waits, in order.
+// The fixture records the results of several waits, in order.
 class VariableWaitTest : public ::testing::Test {
  protected:
   Waiters::Done Record(int number) {
@@ -535,7 +541,7 @@ TEST_F(VariableWaitTest, CancelledStepEndsOnlyItsWait) {
   variable.WhenInitialized(step_, Record(2));
   cancelled.Cancel(absl::CancelledError("enough"));
   EXPECT_EQ(told_, (Told{{1, absl::StatusCode::kCancelled}}));
-  // A step that is cancelled already.
+  // A wait whose step is already cancelled ends at once.
   variable.WhenInitialized(cancelled, Record(3));
   EXPECT_EQ(told_.size(), 2u);
   ASSERT_OK(variable.Assign(step_, Tensor::Scalar(1.0f)));
@@ -544,7 +550,7 @@ TEST_F(VariableWaitTest, CancelledStepEndsOnlyItsWait) {
                          {2, absl::StatusCode::kOk}}));
 }
 
-// An aborted assignment sets no value.
+// The assignment by an aborted step sets no value, so waits continue.
 TEST_F(VariableWaitTest, AbortedAssignmentEndsNoWait) {
   Variable variable("v", DT_FLOAT, PartialShape());
   variable.WhenInitialized(step_, Record(1));
@@ -564,7 +570,8 @@ TEST_F(VariableWaitTest, DestroyedVariableEndsItsWaits) {
   EXPECT_EQ(told_.size(), 1u);
 }
 
-// Threads wait while another assigns: every wait is notified.
+// Several threads wait while another thread assigns the first value. Every wait
+// must be notified.
 TEST_F(VariableWaitTest, ConcurrentWaitsAreAllNotified) {
   for (int round = 0; round < 200; ++round) {
     Variable variable("v", DT_FLOAT, PartialShape());

@@ -13,14 +13,14 @@ struct Waiters::Waiter {
   Cancellation& step;
   Cancellation::Token token = 0;
   Done done;
-  bool is_over = false;  // under the state's mutex
+  bool is_over = false;  // guarded by the state's mutex
 };
 
 struct Waiters::State {
   absl::Mutex mutex;
   std::vector<std::shared_ptr<Waiter>> waiting ABSL_GUARDED_BY(mutex);
 
-  // Returns whether this call ends the wait.
+  // Ends the wait. Returns false if the wait was already over.
   bool End(const std::shared_ptr<Waiter>& waiter) {
     absl::MutexLock lock(&mutex);
     if (std::exchange(waiter->is_over, true)) return false;
@@ -41,7 +41,8 @@ void Waiters::Add(Cancellation& step, Done done) {
       });
   if (waiter->token == 0) return waiter->done(step.status());
   absl::MutexLock lock(&state_->mutex);
-  // Otherwise it was cancelled meanwhile, and its callback has run.
+  // If the wait was already cancelled, the cancellation has called its
+  // callback.
   if (!waiter->is_over) state_->waiting.push_back(std::move(waiter));
 }
 

@@ -1,4 +1,5 @@
-// Waiters is a list of callbacks that wait for one event, without a thread.
+// Waiters is a list of callbacks that wait for one event, without blocking a
+// thread.
 //
 // Threads: all methods may be called from any thread; the destructor must run
 // last. Callbacks run without a lock held, on the thread of NotifyAll or of the
@@ -19,14 +20,15 @@ class Waiters {
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
   Waiters();
-  // Does not notify remaining callers: the owner must do so before.
+  // Does not notify callers that still wait. The owner must do so before.
   ~Waiters();
   Waiters(const Waiters&) = delete;
   Waiters& operator=(const Waiters&) = delete;
 
-  // Calls `done` exactly once: at the next NotifyAll, or with the cause of the
-  // cancellation. `step` must live until then. After adding, the caller must
-  // check whether the event has already happened, and then call NotifyAll.
+  // Calls `done` exactly once: at the next NotifyAll, or with the cause if
+  // `step` is cancelled before. `step` must live until then. After Add, the
+  // caller must check whether the event has already happened, and if so call
+  // NotifyAll.
   void Add(Cancellation& step, Done done);
   void NotifyAll(const absl::Status& status);
   bool empty() const;
@@ -34,7 +36,7 @@ class Waiters {
  private:
   struct Waiter;
   struct State;
-  // Shared with the callbacks of cancellations.
+  // The state is shared with the callbacks of cancellations.
   const std::shared_ptr<State> state_;
 };
 
