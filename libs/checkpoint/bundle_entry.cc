@@ -23,7 +23,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// TensorFlow's version number of the format written since 1.0.
+// The version of the format that TensorFlow has written since 1.0.
 constexpr int kVersion = 1;
 
 absl::Status DataLoss(absl::string_view key, absl::string_view what) {
@@ -45,7 +45,7 @@ absl::StatusOr<BundleEntry> ReadEntry(absl::string_view bytes,
   ASSIGN_OR_RETURN(entry.shape, ReadShape(proto.shape()));
   if (proto.shard_id() < 0 || proto.offset() < 0 || proto.size() < 0 ||
       proto.offset() > INT64_MAX - proto.size()) {
-    return absl::InvalidArgumentError("an invalid location");
+    return absl::InvalidArgumentError("its location is invalid");
   }
   entry.shard = proto.shard_id();
   entry.offset = proto.offset();
@@ -59,8 +59,8 @@ absl::StatusOr<BundleEntry> ReadEntry(absl::string_view bytes,
   return entry;
 }
 
-// Removes "I-of-N" from the end of `text`; returns I, or none if there is no
-// such end.
+// Removes "I-of-N" from the end of `text` and returns I. Returns nothing if
+// `text` does not end in this way.
 std::optional<uint32_t> ConsumeShard(absl::string_view* text) {
   const size_t of = text->rfind("-of-");
   if (of == absl::string_view::npos) return std::nullopt;
@@ -114,8 +114,8 @@ std::optional<uint32_t> ShardOfDataFile(absl::string_view path) {
   if (!shard_of_bundle || !absl::ConsumeSuffix(&name, ".data-")) {
     return std::nullopt;
   }
-  // A shard before the merge, which is a checkpoint by itself; Savers name it
-  // by ShardedFilename.
+  // Before the merge of a save, each shard is a checkpoint by itself. Savers
+  // name it by ShardedFilename.
   const auto shard_of_save = ConsumeShard(&name);
   const bool is_part = shard_of_save && Basename(name) == "part-" &&
                        absl::StrContains(Basename(Dirname(name)), "_temp");

@@ -1,9 +1,9 @@
-// BundleHeader and BundleEntry are the records of a checkpoint index: a header
-// under the empty key, and an entry for each tensor and each slice. This header
-// also defines the names of checkpoint files.
+// BundleHeader and BundleEntry are the records of a checkpoint index. There is
+// one header, under the empty key, and one entry for each tensor and for each
+// slice. This header also defines the names of checkpoint files.
 //
 // Value types, not thread-safe. Serialized forms are byte-identical to
-// TensorFlow's protos (schemas/tf/tensor_bundle.proto); input bytes are
+// TensorFlow's protos (schemas/tf/tensor_bundle.proto). Input bytes are
 // untrusted.
 #ifndef WEFT_LIBS_CHECKPOINT_BUNDLE_ENTRY_H_
 #define WEFT_LIBS_CHECKPOINT_BUNDLE_ENTRY_H_
@@ -21,30 +21,32 @@
 
 namespace weft::checkpoint {
 
-// Key of the header; no tensor may have it.
+// The key of the header. No tensor may have this key.
 inline constexpr absl::string_view kHeaderKey = "";
 
-// "PREFIX.index" and "PREFIX.data-00000-of-00002".
+// Return the file names "PREFIX.index" and "PREFIX.data-00000-of-00002".
 std::string IndexFilename(absl::string_view prefix);
 std::string DataFilename(absl::string_view prefix, int shard, int num_shards);
-// Whether `ending` has the form that DataFilename appends to a prefix,
-// ".data-I-of-N", so that "model.data-mine" is not mistaken for data of
+// Returns whether `ending` has the form that DataFilename appends to a prefix,
+// ".data-I-of-N". So "model.data-mine" is not mistaken for a data file of
 // "model".
 bool IsDataEnding(absl::string_view ending);
-// Removes the ending ".tempstate7", which a checkpoint file has while it is
-// written, from a name; returns false if there is none.
+// Removes an ending such as ".tempstate7" from a name. A checkpoint file has
+// this ending while it is being written. Returns false if the name has no such
+// ending.
 bool ConsumeTemporaryEnding(absl::string_view* name);
-// Returns the shard number of a data file, the same for all names in its life:
-// 1 for "model.data-00001-of-00002" and for its earlier name,
-// "model_temp/part-00001-of-00002.data-00000-of-00001", also while it is
-// written (with ".tempstate7" at its end). None for other files.
+// Returns the shard number of a data file, which is the same for all names that
+// the file has over time: 1 for "model.data-00001-of-00002", for its earlier
+// name "model_temp/part-00001-of-00002.data-00000-of-00001", and for both with
+// the ending ".tempstate7" while the file is being written. Returns nothing for
+// other files.
 std::optional<uint32_t> ShardOfDataFile(absl::string_view path);
 
 struct BundleHeader {
-  int num_shards = 1;  // data files
+  int num_shards = 1;  // number of data files
   bool big_endian = false;
-  // Versions of the format: the writer's, the oldest reader that supports it,
-  // and excluded readers.
+  // Versions of the format: the writer's version, the oldest reader that can
+  // read the format, and excluded readers.
   int producer = 1;
   int min_consumer = 0;
   std::vector<int> bad_consumers;
@@ -52,16 +54,17 @@ struct BundleHeader {
 };
 
 std::string SerializeBundleHeader(const BundleHeader& header);
-// DATA_LOSS if `bytes` are not a header.
+// Parses the header. DATA_LOSS if `bytes` are not a header.
 absl::StatusOr<BundleHeader> ParseBundleHeader(absl::string_view bytes);
-// INVALID_ARGUMENT if this version of Weft can't read the data, or
-// UNIMPLEMENTED if its byte order is not this machine's.
+// Returns INVALID_ARGUMENT if this version of Weft cannot read the data, and
+// UNIMPLEMENTED if the byte order of the data is not that of this machine.
 absl::Status CheckReadable(const BundleHeader& header);
 
-// Location and description of stored bytes. For a tensor that is stored in
-// slices, which have their own entries, the location is unused.
+// BundleEntry describes stored bytes and their location. A tensor that is
+// stored in slices does not use the location, because its slices have their own
+// entries.
 struct BundleEntry : TensorInfo {
-  // Data file, offset and size in bytes.
+  // The data file, and the offset and size of the bytes in this file.
   int shard = 0;
   int64_t offset = 0;
   int64_t size = 0;
@@ -70,10 +73,10 @@ struct BundleEntry : TensorInfo {
 };
 
 std::string SerializeBundleEntry(const BundleEntry& entry);
-// DATA_LOSS, naming `key`, if `bytes` are not an entry or contain invalid
-// values: an invalid shape or slice, a negative location. RESOURCE_EXHAUSTED if
-// `allocator` has no memory for its slices, of which a few bytes may describe
-// millions.
+// Parses the entry of `key`. DATA_LOSS, naming `key`, if `bytes` are not an
+// entry or contain an invalid shape, an invalid slice or a negative location.
+// RESOURCE_EXHAUSTED if `allocator` does not have enough memory for the slices,
+// because a few bytes may describe millions of slices.
 absl::StatusOr<BundleEntry> ParseBundleEntry(
     absl::string_view key, absl::string_view bytes,
     Allocator& allocator = HeapAllocator());

@@ -22,10 +22,12 @@ namespace {
 
 using Run = SharedRuns::Run;
 
-// Chunk size for entries that are not read directly into their destination.
+// The size of the chunks in which an entry is read, unless it is read directly
+// into its destination.
 constexpr uint64_t kReadAtOnce = uint64_t{8} << 20;
 
-// Any nonzero byte is true in a file, but a bool must be 0 or 1.
+// Converts the bytes of bools to 0 or 1. In a file any nonzero byte means true,
+// but a bool in memory must be 0 or 1.
 void MakeBools(Tensor& tensor) {
   auto* const bytes = static_cast<uint8_t*>(tensor.mutable_data());
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
@@ -33,11 +35,12 @@ void MakeBools(Tensor& tensor) {
   }
 }
 
-// PieceCopier takes the bytes of an entry in chunks, in order, and copies the
-// requested parts.
+// PieceCopier gets the bytes of an entry in chunks, in order, and copies the
+// requested parts of them.
 class PieceCopier {
  public:
-  // `to` holds the box `wanted`, of elements of `element_size` bytes.
+  // `to` points to memory for the box `wanted`, whose elements have
+  // `element_size` bytes.
   PieceCopier(const Box& stored, const Box& wanted, size_t element_size,
               char* to)
       : runs_(stored, wanted),
@@ -45,7 +48,8 @@ class PieceCopier {
         element_size_(element_size),
         to_(to) {}
 
-  // Adds the entry's bytes from `begin` on.
+  // Copies the requested bytes of a chunk. `begin` is the offset of the chunk
+  // in the entry.
   void Add(uint64_t begin, absl::string_view piece) {
     const uint64_t end = begin + piece.size();
     for (; run_.has_value(); run_ = runs_.Next()) {
@@ -68,7 +72,8 @@ class PieceCopier {
   char* const to_;
 };
 
-// The encoded bytes of an entry of strings, see BundleWriter::AppendStrings.
+// The encoded bytes of an entry of strings. BundleWriter::AppendStrings
+// describes the format.
 struct Strings {
   absl::string_view lengths;  // validated varints
   absl::string_view characters;
@@ -81,7 +86,8 @@ absl::StatusOr<Strings> ParseStrings(absl::string_view bytes, int64_t count) {
   absl::uint128 characters = 0;
   for (int64_t i = 0; i < count; ++i) {
     const std::optional<uint64_t> length = TakeVarint(&bytes);
-    if (!length.has_value()) return absl::DataLossError("bad string length");
+    if (!length.has_value())
+      return absl::DataLossError("invalid string length");
     characters += *length;
     const bool small = *length <= UINT32_MAX;
     strings.crc = ExtendCrc32c(strings.crc,
@@ -90,7 +96,8 @@ absl::StatusOr<Strings> ParseStrings(absl::string_view bytes, int64_t count) {
   }
   uint32_t masked = 0;
   if (bytes.size() < sizeof(masked)) {
-    return absl::DataLossError("the checksum of the lengths is cut off");
+    return absl::DataLossError(
+        "the checksum of the string lengths is truncated");
   }
   std::memcpy(&masked, bytes.data(), sizeof(masked));
   if (UnmaskCrc32c(masked) != strings.crc) {
@@ -109,7 +116,8 @@ absl::StatusOr<Strings> ParseStrings(absl::string_view bytes, int64_t count) {
   return strings;
 }
 
-// How often a reader retries when an index was replaced.
+// How often a reader retries if a save replaced the index while it was being
+// opened.
 constexpr int kMaxReplaced = 3;
 
 }  // namespace
@@ -144,10 +152,11 @@ absl::Status BundleReader::OpenIndex() {
       index_ = *std::move(index);
       return absl::OkStatus();
     }
-    // A save may have replaced the file since its size was read.
+    // Another save may have replaced the file after its size was read.
     const uint64_t size_before = size;
     ASSIGN_OR_RETURN(size, file_system_.GetFileSize(path));
-    // Object stores detect a replaced file, even of the same size.
+    // An object store returns FAILED_PRECONDITION if the file was replaced,
+    // even by a file of the same size.
     const bool is_same =
         size == size_before && !absl::IsFailedPrecondition(index.status());
     if (is_same || tries == kMaxReplaced) return index.status();
@@ -158,7 +167,7 @@ absl::Status BundleReader::ReadHeader() {
   const auto bytes = index_->Find(kHeaderKey);
   absl::Status status = bytes.status();
   if (status.ok() && !bytes->has_value()) {
-    status = absl::DataLossError("it has no header");
+    status = absl::DataLossError("the index has no header");
   }
   if (status.ok()) {
     auto header = ParseBundleHeader(**bytes);
@@ -203,7 +212,8 @@ absl::StatusOr<std::shared_ptr<const TensorInfo>> BundleReader::FindTensor(
 absl::StatusOr<std::map<std::string, CheckpointReader::Listed>>
 BundleReader::ListTensors() {
   std::map<std::string, Listed> tensors;
-  // Slices precede their tensors, which state the shape of the whole.
+  // The entries of slices come before the entries of their tensors, which state
+  // the shape of the whole tensor.
   RETURN_IF_ERROR(ForEach(
       [&](absl::string_view key, const BundleEntry& entry) -> absl::Status {
         const bool is_slice = !key.empty() && key.front() == '\0';
@@ -287,7 +297,7 @@ absl::Status BundleReader::Verify(absl::string_view name,
 absl::Status BundleReader::CheckType(const Whole& whole,
                                      const Box& wanted) const {
   const DataType dtype = whole.entry->dtype;
-  // Variants are stored whole only.
+  // Variants are stored only as whole tensors.
   const bool has_slices =
       !whole.entry->slices.empty() ||
       wanted.num_elements() != whole.entry->shape.num_elements();
@@ -307,7 +317,7 @@ absl::StatusOr<Tensor> BundleReader::ReadBox(const Whole& whole,
   RETURN_IF_ERROR(CheckType(whole, wanted));
   const DataType dtype = whole.entry->dtype;
   ASSIGN_OR_RETURN(const std::vector<Stored> stored, FindStored(whole, wanted));
-  // The sizes of all files are checked before memory is reserved.
+  // Check the sizes of all files before memory is reserved.
   for (const Stored& part : stored) RETURN_IF_ERROR(FileOf(part).status());
   ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(allocator, dtype, shape));
   for (const Stored& part : stored) {
@@ -416,7 +426,8 @@ absl::StatusOr<BundleReader::DataFile*> BundleReader::FileOf(
                                   " x ", kMinVariantBytes));
     }
   } else if (element_size == 0) {
-    // A length takes at least one byte.
+    // Each length takes at least one byte, so this is a lower limit of the
+    // size.
     if (size < sizeof(uint32_t) || size - sizeof(uint32_t) < elements) {
       return damaged(absl::StrCat("; expected size is at least ", elements,
                                   " + ", sizeof(uint32_t)));

@@ -1,6 +1,6 @@
-// BundleWriter, BundleReader and MergeBundles: against files that TensorFlow
-// 2.21 wrote (kept in integration_tests), against each other, and on disks that
-// fail.
+// Tests of BundleWriter, BundleReader and MergeBundles: with files that
+// TensorFlow 2.21 wrote (kept in integration_tests), with each other's files,
+// and on failing disks.
 #include <algorithm>
 #include <complex>
 #include <cstdint>
@@ -58,7 +58,7 @@ class BundleTest : public ::testing::Test {
     ASSIGN_OR_RETURN(const TensorSlice parsed, TensorSlice::Parse(slice));
     return reader->ReadSlice(name, parsed, HeapAllocator());
   }
-  // Rows of a matrix [rows, columns] that counts up, from `begin` on.
+  // Returns rows [begin, end) of a matrix whose elements are 0, 1, 2, ...
   static Tensor Rows(int64_t begin, int64_t end, int64_t columns) {
     Tensor tensor(DT_INT32, {end - begin, columns});
     int32_t next = static_cast<int32_t>(begin * columns);
@@ -75,13 +75,13 @@ class BundleTest : public ::testing::Test {
   std::unique_ptr<Random> random_;
 };
 
-// The expected contents of a checkpoint.
+// Contents describes what a checkpoint must contain.
 struct Contents {
   struct Part {
     std::string key;
     BundleEntry entry;
   };
-  std::vector<Part> parts;  // with data, in the order of it
+  std::vector<Part> parts;  // with data, in the order of the data
 };
 
 absl::StatusOr<Contents> ContentsOf(BundleReader& reader) {
@@ -101,7 +101,7 @@ absl::StatusOr<Contents> ContentsOf(BundleReader& reader) {
   return contents;
 }
 
-// Reads all that a checkpoint's shard holds, and writes it again.
+// Copies everything in one shard of a checkpoint to another checkpoint.
 absl::Status Copy(FileSystem& from, const std::string& from_prefix, int shard,
                   FileSystem& to, const std::string& to_prefix,
                   Random& random) {
@@ -148,7 +148,7 @@ TEST_F(TensorFlowFilesTest, ReadAndRewriteGivesTheSameBytes) {
   }
 }
 
-TEST_F(TensorFlowFilesTest, MergedShardsHaveTheSameBytes) {
+TEST_F(TensorFlowFilesTest, MergedShardsHaveTensorFlowsBytes) {
   const std::string golden = absl::StrCat(kTestdata, "sharded/model.ckpt");
   const std::vector<std::string> shards = {"/job/_temp_1/part-00000-of-00002",
                                            "/job/_temp_1/part-00001-of-00002"};
@@ -187,7 +187,7 @@ TEST_F(TensorFlowFilesTest, ManyTypesAreListedAndRead) {
   EXPECT_TRUE(SameBits(string, Tensor::Scalar("alone")));
 }
 
-// Corrupt files are rejected with TensorFlow's codes and texts.
+// Corrupt files are rejected with the status codes and texts of TensorFlow.
 TEST_F(TensorFlowFilesTest, CorruptFilesAreRejected) {
   const auto read = [&](const std::string& name) -> absl::Status {
     ASSIGN_OR_RETURN(
@@ -262,7 +262,8 @@ TEST_F(BundleTest, TensorsOfAllTypesRoundTrip) {
   }
 }
 
-// Larger than what is read at once, whole and as an odd part of it.
+// The tensors are larger than one chunk, and their sizes are not multiples of a
+// chunk.
 TEST_F(BundleTest, LargeTensorsRoundTrip) {
   const Tensor large = Rows(0, 1000003, 3);
   const auto writer = NewWriter();
@@ -277,8 +278,9 @@ TEST_F(BundleTest, LargeTensorsRoundTrip) {
   }
 }
 
-// Saved whole, in rows, in columns and in a chequerboard; read as any part.
-TEST_F(BundleTest, AnyPartitionCanBeReadAsAnother) {
+// A tensor is saved whole, in rows, in columns and as a chessboard of blocks.
+// From each checkpoint, every part is read.
+TEST_F(BundleTest, AnyPartitionCanBeReadInOtherParts) {
   const TensorShape shape({5, 4});
   const Tensor whole = Rows(0, 5, 4);
   const std::vector<std::vector<std::string>> partitions = {
@@ -341,7 +343,8 @@ TEST_F(BundleTest, MissingTensorIsNamed) {
   EXPECT_THAT(Read(""), StatusIs(absl::StatusCode::kNotFound));
 }
 
-// testdata/variants: the state of an iterator, as TensorFlow's Saver wrote it.
+// testdata/variants contains the state of an iterator, as TensorFlow's Saver
+// wrote it.
 TEST_F(BundleTest, VariantBytesMatchTensorFlow) {
   constexpr char kTensorFlows[] = "libs/checkpoint/testdata/variants/range";
   constexpr char kName[] = "IteratorV2:0_STATE";
@@ -400,8 +403,8 @@ TEST_F(BundleTest, ResourceTensorsAreRejected) {
               StatusIs(absl::StatusCode::kUnimplemented, "object"));
 }
 
-// testdata/tensorflow/snappy: as TensorFlow 2.21 wrote it, but with its index
-// compressed, as many released models have it.
+// testdata/tensorflow/snappy is a checkpoint of TensorFlow 2.21 whose index was
+// compressed afterwards. Many released models have a compressed index.
 TEST_F(BundleTest, ReadsSnappyCompressedIndex) {
   LocalFileSystem local;
   ASSERT_OK_AND_ASSIGN(
@@ -445,7 +448,7 @@ TEST_F(BundleTest, InvalidTensorIsNamedInError) {
       writer->AddSlice("x", shape, Slice("2,3:-"), Tensor(DT_FLOAT, {3, 4})),
       StatusIs(kInvalid, "which was added as"));
   ASSERT_OK(writer->AddSlice("x", shape, Slice("2,3:-"), Rows(2, 5, 4)));
-  // None of these left a trace.
+  // The rejected tensors left nothing in the checkpoint, so Finish succeeds.
   ASSERT_OK(writer->Finish());
   EXPECT_THAT(writer->Add("b", Tensor::Scalar<float>(2)),
               StatusIs(absl::StatusCode::kFailedPrecondition, "finished"));
@@ -455,7 +458,8 @@ TEST_F(BundleTest, InvalidTensorIsNamedInError) {
               StatusIs(kInvalid, "has to end with a name"));
 }
 
-// Overlapping slices would leave others out.
+// If slices overlapped, their number of elements could be right although other
+// elements are missing.
 TEST_F(BundleTest, OverlappingSlicesAreRejected) {
   const auto writer = NewWriter();
   for (const char* slice : {"0,2:-", "1,2:-"}) {
@@ -468,7 +472,8 @@ TEST_F(BundleTest, OverlappingSlicesAreRejected) {
               StatusIs(absl::StatusCode::kDataLoss, "Overlapping slices of x"));
 }
 
-// A file of a few bytes would otherwise reserve any multiple of its size.
+// Without this check, a file of a few bytes could make a reader reserve any
+// multiple of its size.
 TEST_F(BundleTest, SlicesSharingBytesAreRejected) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->AddSlice("x", TensorShape({4, 1}), Slice("0,2:-"),
@@ -492,7 +497,7 @@ TEST_F(BundleTest, SlicesSharingBytesAreRejected) {
   EXPECT_OK(ReadSlice("x", "0,2:-"));
 }
 
-// Has so many bytes left.
+// SmallAllocator has only a limited number of bytes.
 class SmallAllocator : public Allocator {
  public:
   explicit SmallAllocator(size_t left) : left_(left) {}
@@ -506,7 +511,7 @@ class SmallAllocator : public Allocator {
   size_t left_;
 };
 
-// An entry may name millions of slices in few bytes.
+// An entry of a few bytes may name millions of slices.
 TEST(BundleEntryTest, SliceListMemoryIsBounded) {
   constexpr int kSlices = 300'000;
   BundleEntry entry;
@@ -534,8 +539,8 @@ TEST_F(BundleTest, TooLittleMemoryIsReported) {
   EXPECT_OK(reader->Read("s", enough));
 }
 
-// A step that is cancelled reads no further piece, of no large tensor and of
-// none in slices.
+// After the cancellation of its step, a read stops before the next chunk, both
+// for a large tensor and for a tensor in slices.
 TEST_F(BundleTest, CancellationStopsReading) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add("large", Rows(0, 1000003, 3)));
@@ -556,7 +561,7 @@ TEST_F(BundleTest, CancellationStopsReading) {
   }
 }
 
-// Everything that a checkpoint holds, by key.
+// Returns all tensors of a checkpoint, by key.
 absl::StatusOr<std::map<std::string, Tensor>> ReadEverything(FileSystem& fs) {
   ASSIGN_OR_RETURN(const auto reader, BundleReader::Open(fs, kPrefix));
   std::map<std::string, Tensor> all;
@@ -568,8 +573,8 @@ absl::StatusOr<std::map<std::string, Tensor>> ReadEverything(FileSystem& fs) {
   return all;
 }
 
-// Returns the name, in error texts, of the tensor that contains that byte of
-// the data, and its offset.
+// Returns the name and the offset of the tensor that contains byte `byte` of
+// the data, as error texts state them.
 std::string PlaceOf(const Contents& contents, size_t byte) {
   for (const auto& [key, entry] : contents.parts) {
     const auto begin = static_cast<size_t>(entry.offset);
@@ -581,7 +586,8 @@ std::string PlaceOf(const Contents& contents, size_t byte) {
   return "no tensor has that byte";
 }
 
-// No bit turned in either file changes a value that is read.
+// If any bit in either file is flipped, reading must fail or return the same
+// values.
 TEST_F(BundleTest, BitFlipsNeverChangeValuesRead) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add("n", Tensor::Vector<int16_t>({1, -2, 300})));
@@ -609,7 +615,7 @@ TEST_F(BundleTest, BitFlipsNeverChangeValuesRead) {
       turn();
       if (!read.ok()) {
         ++refused;
-        // The error names the file and, for data, the byte and the tensor.
+        // The error names the file and, for data, also the byte and the tensor.
         const absl::string_view told = read.status().message();
         ASSERT_THAT(told, HasSubstr(kPrefix)) << path << " bit " << i;
         if (!absl::EndsWith(path, ".index")) {
@@ -640,9 +646,7 @@ TEST_F(BundleTest, UnfinishedWriterDeletesItsFiles) {
   EXPECT_EQ(names, std::vector<std::string>());
 }
 
-// Whichever operation of the file system is the last one, a reader finds the
-// whole checkpoint or none, and OK means that it is there.
-// Of files elsewhere, which may be silent.
+// Elsewhere is a remote file system. It may not answer to DeleteLeftover.
 class Elsewhere : public MemoryFileSystem {
  public:
   absl::Status DeleteLeftover(absl::string_view path) override {
@@ -657,7 +661,7 @@ TEST_F(BundleTest, CleanupStopsAtUnavailableFileSystem) {
   for (const bool is_silent : {false, true}) {
     Elsewhere files;
     if (is_silent) files.answer = absl::UnavailableError("no answer");
-    // Cancelled before there was an index, and after.
+    // The writer is destroyed before it has written an index, and after.
     for (const bool has_index : {false, true}) {
       files.asked.clear();
       auto writer = BundleWriter::Create(files, kPrefix, *random_);
@@ -674,8 +678,8 @@ TEST_F(BundleTest, CleanupStopsAtUnavailableFileSystem) {
   }
 }
 
-// A lost connection cancels a save with its own status, while the disk still
-// works.
+// A lost connection cancels a save with its own status code while the disk
+// still works. The writer must still delete its files.
 TEST_F(BundleTest, CancelledWriterDeletesItsFiles) {
   for (const absl::Status& cause :
        {absl::CancelledError("closed"), absl::UnavailableError("lost"),
@@ -690,6 +694,8 @@ TEST_F(BundleTest, CancelledWriterDeletesItsFiles) {
   }
 }
 
+// The file system fails from its n-th operation on. A reader then finds the
+// whole checkpoint or none, and finds it if the writer returned OK.
 TEST_F(BundleTest, FailedWriteLeavesNoPartialCheckpoint) {
   for (int64_t n = 0;; ++n) {
     MemoryFileSystem disk;
@@ -726,9 +732,9 @@ Tensor ReadA(FileSystem& disk) {
   return (*reader)->Read("a", HeapAllocator()).value_or(Tensor());
 }
 
-// A failed write under a name that is used already leaves the old checkpoint or
-// the new one.
-TEST_F(BundleTest, OverwriteIsAtomic) {
+// If a write under an existing prefix fails, the prefix still has either the
+// old checkpoint or the new one.
+TEST_F(BundleTest, FailedOverwriteKeepsOldOrNewCheckpoint) {
   const Tensor old_a = Rows(0, 3, 4), new_a = Rows(7, 10, 4);
   const auto write = [&](FileSystem& files, const Tensor& a) {
     auto writer = BundleWriter::Create(files, kPrefix, *random_);
@@ -737,7 +743,7 @@ TEST_F(BundleTest, OverwriteIsAtomic) {
     if (status.ok()) status = (*writer)->Finish();
     return status;
   };
-  std::set<bool> seen;  // whether it was the new one
+  std::set<bool> seen;  // whether the new one was read
   for (int64_t n = 0;; ++n) {
     MemoryFileSystem disk({.tracks_syncs = true});
     ASSERT_OK(write(disk, old_a));
@@ -748,7 +754,7 @@ TEST_F(BundleTest, OverwriteIsAtomic) {
     const Tensor a = ReadA(disk);
     seen.insert(SameBits(a, new_a));
     EXPECT_TRUE(SameBits(a, old_a) || SameBits(a, new_a)) << n;
-    // A later write succeeds over the files that the failed one left.
+    // A later write succeeds although files of the failed write remain.
     ASSERT_OK(write(disk, new_a));
     EXPECT_TRUE(SameBits(ReadA(disk), new_a)) << n;
     if (status.ok()) break;
@@ -756,8 +762,9 @@ TEST_F(BundleTest, OverwriteIsAtomic) {
   EXPECT_EQ(seen, (std::set<bool>{false, true}));
 }
 
-// Tasks write their shards to one directory. A task that finds it existing did
-// not create it, and the creator may not have synced it yet.
+// Tasks write their shards to one directory. A task may find the directory
+// already created by another task, which may not have synced it yet. So every
+// task must sync the parent directory.
 TEST_F(BundleTest, CheckpointSyncsFolderMadeByAnotherTask) {
   const Tensor a = Rows(0, 3, 4);
   const std::string prefix = "shards/part-00000-of-00001";
@@ -790,8 +797,8 @@ TEST_F(BundleTest, FullDiskIsReportedAndFilesAreDeleted) {
   EXPECT_EQ(names, std::vector<std::string>());
 }
 
-// Reads as RestoreV2 does: the entry, then each part. The work must be linear
-// in the number of parts, not quadratic.
+// Reads slices as RestoreV2 does: first the entry of the tensor, then each
+// slice. The work must be linear in the number of slices, not quadratic.
 TEST_F(BundleTest, TenThousandSlicesAreReadOneByOne) {
   constexpr int64_t kParts = 10000;
   constexpr int64_t kColumns = 3;
@@ -815,7 +822,7 @@ TEST_F(BundleTest, TenThousandSlicesAreReadOneByOne) {
   }
   EXPECT_EQ(reader->slices_parsed(), kParts);
   EXPECT_LE(reader->boxes_compared(), 2 * kParts);
-  // The tensor can also be read in other slices, and as a whole.
+  // The tensor can also be read in other slices and as a whole.
   ASSERT_OK_AND_ASSIGN(
       const Tensor some,
       reader->ReadSlice("x", Slice("5000,2500:-"), HeapAllocator()));
@@ -826,7 +833,7 @@ TEST_F(BundleTest, TenThousandSlicesAreReadOneByOne) {
   EXPECT_LE(reader->boxes_compared(), 4 * kParts);
 }
 
-// A checkpoint may have more data files than a process may open.
+// A checkpoint may have more data files than a process may have open files.
 TEST_F(BundleTest, NumberOfOpenDataFilesIsBounded) {
   constexpr int kFiles = 130;
   std::vector<std::string> shards;
@@ -856,7 +863,7 @@ TEST_F(BundleTest, NumberOfOpenDataFilesIsBounded) {
   EXPECT_EQ(files.num_open(), 0);
 }
 
-// A returned entry stays valid for its holder.
+// An entry stays valid while the caller holds it, even after other lookups.
 TEST_F(BundleTest, EntriesStayValidAfterLaterLookups) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add("a", Rows(0, 1, 2)));
@@ -872,7 +879,8 @@ TEST_F(BundleTest, EntriesStayValidAfterLaterLookups) {
 
 class MergeTest : public BundleTest {
  protected:
-  // A shard with rows of "x" [6, 2], and a tensor of its own.
+  // Writes a shard that contains rows [begin, end) of "x", whose shape is [6,
+  // 2], and one tensor that no other shard has.
   void WriteShard(const std::string& prefix, const std::string& slice,
                   int64_t begin, int64_t end) {
     const auto writer = NewWriter(prefix);
@@ -896,7 +904,8 @@ TEST_F(MergeTest, SlicesOfShardsAreCombined) {
   EXPECT_EQ(left, std::vector<std::string>());
 }
 
-// An object store whose copies complete long after their caller gave up.
+// LateRenames is an object store in which copies complete long after their
+// caller got an error.
 class LateRenames : public MemoryFileSystem {
  public:
   absl::Status RenameFile(absl::string_view from,
@@ -919,9 +928,10 @@ class LateRenames : public MemoryFileSystem {
   std::vector<std::pair<std::string, std::string>> late_;
 };
 
-// Whether a writer or a merge fails first, and whether it was to replace a
-// checkpoint: the next save of the prefix stays as it is.
-TEST_F(MergeTest, LateRenameOfAFailedSaveHasNoEffect) {
+// A rename of a failed save completes after the next save of the same prefix.
+// The checkpoint of the next save must not change, whether a writer or a merge
+// failed, and whether or not a checkpoint existed before.
+TEST_F(MergeTest, LateRenameOfFailedSaveHasNoEffect) {
   const std::string prefix = "s3://bucket/job/model.ckpt";
   const std::string part = "s3://bucket/t/part";
   for (const bool merges : {false, true}) {
@@ -947,16 +957,17 @@ TEST_F(MergeTest, LateRenameOfAFailedSaveHasNoEffect) {
                            BundleReader::Open(files, prefix));
       ASSERT_OK_AND_ASSIGN(const Tensor a, reader->Read("a", HeapAllocator()));
       EXPECT_EQ(a.scalar<int64_t>(), 3);
-      // The data of a checkpoint that was replaced is gone.
+      // The next save deletes the data of the checkpoint that it replaces.
       ASSERT_OK(save(4, false));
       ASSERT_OK_AND_ASSIGN(const auto names,
                            files.ListDirectory("s3://bucket/job"));
-      EXPECT_EQ(names.size(), 3u);  // with what was late
+      EXPECT_EQ(names.size(), 3u);  // including the late data file
     }
   }
 }
 
-// A disk that loses power right before a file is renamed to `lost`.
+// Forgetful is a disk that loses a file because of a power failure right before
+// the file is renamed to `lost`.
 class Forgetful : public MemoryFileSystem {
  public:
   explicit Forgetful(std::string lost) : lost_(std::move(lost)) {}
@@ -971,7 +982,8 @@ class Forgetful : public MemoryFileSystem {
   const std::string lost_;
 };
 
-// The save failed, but not by a user error.
+// A save that fails because the disk lost its index returns UNAVAILABLE,
+// because it is not the user's error.
 TEST_F(MergeTest, LostIndexIsUnavailable) {
   Forgetful files(IndexFilename(kPrefix));
   ASSERT_OK_AND_ASSIGN(auto writer,
@@ -998,7 +1010,7 @@ TEST_F(MergeTest, LostShardIsUnavailable) {
   }
 }
 
-// The shards of a second save take the place of the first one's checkpoint.
+// The merged shards of a second save replace the checkpoint of the first save.
 TEST_F(MergeTest, ExistingCheckpointIsReplacedAtomically) {
   std::set<int64_t> seen;
   bool is_cut_off = true;
@@ -1041,7 +1053,7 @@ TEST_F(MergeTest, PrefixWithoutNameIsRejected) {
   }
 }
 
-// Returns an index with the given header and no tensors.
+// Returns the bytes of an index with the given header and no tensors.
 std::string IndexWith(const BundleHeader& header) {
   return CraftTable(CraftBlock(
       {CraftEntry(0, kHeaderKey, SerializeBundleHeader(header))}, {0}));
@@ -1073,16 +1085,16 @@ TEST_F(MergeTest, DifferentFormatsAreRejected) {
                                     IndexWith({.producer = 2})));
   ASSERT_OK_AND_ASSIGN(const auto before, fs_.ListDirectory("/t"));
   EXPECT_THAT(MergeBundles(fs_, {"/t/a", "/t/b"}, "/t/c", *random_),
-              StatusIs(kInvalid, "/t/b differs from those before"));
+              StatusIs(kInvalid, "/t/b differs from earlier prefixes"));
   EXPECT_EQ(fs_.ListDirectory("/t").value(), before);
 }
 
-// Before the first file has another name.
+// The merge must be rejected before any file is renamed.
 TEST_F(MergeTest, FilesOfOtherByteOrderAreRejected) {
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,6:-", 0, 6));
   ASSERT_OK_AND_ASSIGN(const auto before, fs_.ListDirectory("/t"));
   EXPECT_THAT(MergeBundles(fs_, {"/t/a"}, "zmq://writer:1/t/b", *random_),
-              StatusIs(kInvalid, "which is somewhere else"));
+              StatusIs(kInvalid, "which is on another machine or file system"));
   EXPECT_EQ(fs_.ListDirectory("/t").value(), before);
 }
 
@@ -1098,7 +1110,7 @@ TEST_F(MergeTest, CancelledMergeWritesNoCheckpoint) {
   EXPECT_THAT(writer->Finish(&cancellation),
               StatusIs(absl::StatusCode::kCancelled));
   EXPECT_FALSE(fs_.FileExists(IndexFilename(kPrefix)).ok());
-  // The input is still complete.
+  // The cancelled merge left its inputs complete, so another merge succeeds.
   ASSERT_OK(MergeBundles(fs_, {"/t/a"}, kPrefix, *random_));
   EXPECT_OK(Read("x").status());
 }
@@ -1110,14 +1122,15 @@ TEST_F(MergeTest, SingleShardMayHaveTheFinalPrefix) {
   EXPECT_TRUE(SameBits(x, Rows(0, 6, 2)));
 }
 
-// The order of its keys is not that of its data files.
+// The order of the merged keys differs from the order of the data files.
 TEST_F(MergeTest, TwoDataFilesMayHaveTheFinalPrefix) {
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "4,2:-", 4, 6));
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/b", "0,4:-", 0, 4));
   ASSERT_OK(MergeBundles(fs_, {"/t/a", "/t/b"}, kPrefix, *random_));
   ASSERT_OK(MergeBundles(fs_, {kPrefix}, kPrefix, *random_));
   ASSERT_OK(MergeBundles(fs_, {kPrefix}, "/job/./model.ckpt", *random_));
-  // Together with an empty one no file is renamed over another.
+  // Merging the checkpoint with an empty one must not rename a data file over
+  // another.
   ASSERT_OK(NewWriter("/t/empty")->Finish());
   ASSERT_OK(MergeBundles(fs_, {kPrefix, "/t/empty"}, kPrefix, *random_));
   ASSERT_OK_AND_ASSIGN(const Tensor x, Read("x"));
@@ -1180,7 +1193,8 @@ TEST(ShardOfDataFileTest, IsIndependentOfTemporaryNames) {
         "12.data-00007-of-00012", ".data-00007-of-00012"}) {
     EXPECT_EQ(ShardOfDataFile(name), 7u) << name;
   }
-  // Names that a user chose, of checkpoints of one file.
+  // These names were chosen by a user and belong to checkpoints of one data
+  // file.
   for (const char* name :
        {"/d/fold-3-of-5_temp/part-00000-of-00001.data-00000-of-00001",
         "/d/fold-3-of-5.data-00000-of-00001", "part-3-of-5.data-00000-of-00001",

@@ -21,16 +21,17 @@
 namespace weft::checkpoint {
 namespace {
 
-// Bytes are checksummed and written in chunks that stay in the CPU cache
-// between the two.
+// The size of the chunks in which bytes are checksummed and written. A chunk
+// stays in the CPU cache between these two operations.
 constexpr size_t kWrittenAtOnce = size_t{1} << 20;
 
-// TensorFlow's pattern, which its leftovers have, too.
+// Returns TensorFlow's name for a file that is being written. Leftovers of
+// TensorFlow have the same pattern.
 std::string TemporaryName(const std::string& path, uint64_t number) {
   return absl::StrCat(path, ".tempstate", number);
 }
 
-// Errors of a hung disk, or an unreachable service.
+// Returns whether the error comes from a hung disk or an unreachable service.
 bool IsSilence(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
 }
@@ -39,17 +40,18 @@ absl::string_view BytesOf(const uint32_t& number) {
   return {reinterpret_cast<const char*>(&number), sizeof(number)};
 }
 
-// In the checksum, lengths count as four-byte numbers, or as eight bytes if
-// four are too few, regardless of their varint size.
+// Extends a checksum by a length. The checksum uses four bytes for a length, or
+// eight if four are too few, even though the file stores a varint.
 uint32_t ExtendByLength(uint32_t crc, uint64_t length) {
   const bool small = length <= UINT32_MAX;
   return ExtendCrc32c(crc, {reinterpret_cast<const char*>(&length),
                             small ? sizeof(uint32_t) : sizeof(uint64_t)});
 }
 
-// Creates the directory durably: another task may just have created it without
-// having synced it yet. If the parent directory must not be read, the directory
-// was not just created (CreateDirectories syncs it).
+// Creates the directory and syncs its parent. The sync is needed even if the
+// directory exists, because another task may just have created it without
+// syncing it. If this task has no permission to read the parent, the directory
+// was not just created by another task (CreateDirectories syncs it).
 absl::Status MakeFolder(FileSystem& file_system, absl::string_view folder) {
   RETURN_IF_ERROR(file_system.CreateDirectories(folder));
   const std::string clean = CleanPath(folder);
@@ -60,16 +62,18 @@ absl::Status MakeFolder(FileSystem& file_system, absl::string_view folder) {
   return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
-// Whether file operations may complete long after their caller has given up.
+// Returns whether the file system is remote. There, operations may complete
+// long after their caller got an error.
 bool IsElsewhere(absl::string_view prefix) {
   return !SchemeAndHost(prefix).empty();
 }
 
-// Five digits, as in the patterns by which TensorFlow deletes files.
+// The number has at most five digits, as in the patterns by which TensorFlow
+// deletes files.
 constexpr int kMaxDataFileCount = 99'999;
 
-// Returns the count in the names of `num_files` data files of `prefix`; not
-// `taken`.
+// Returns the count to use in the names of `num_files` data files of `prefix`.
+// The result differs from `taken`.
 int CountFor(absl::string_view prefix, int num_files, uint64_t number,
              int taken) {
   int count = num_files;
@@ -119,7 +123,7 @@ absl::StatusOr<DataFileCount> ChooseDataFileCount(FileSystem& file_system,
   const int taken = old.ok() ? (*old)->header().num_shards : 0;
   const int count = CountFor(prefix, num_files, number, taken);
   if (old.ok()) return DataFileCount{count, true, taken};
-  // Overwriting an unreadable old checkpoint loses nothing.
+  // An old checkpoint that cannot be read may be overwritten.
   switch (old.status().code()) {
     case absl::StatusCode::kNotFound:
       return DataFileCount{count, false};
@@ -141,7 +145,9 @@ void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
     return absl::StrFormat("-of-%05d", count);
   };
   const std::string own = ending_of(files.count);
-  // On remote file systems an interrupted save may still become the checkpoint.
+  // On a remote file system, other data may belong to an interrupted save that
+  // may still complete. So only the data of the replaced checkpoint is deleted
+  // there.
   const std::string replaced = IsElsewhere(prefix) && files.replaced > 0
                                    ? ending_of(files.replaced)
                                    : "";
@@ -174,8 +180,8 @@ BundleWriter::~BundleWriter() {
   if (finished_) return;
   if (data_ != nullptr) data_->Abandon();
   data_.reset();
-  // A remaining file is deleted by the next save: an unreachable file system is
-  // not called again, and another error could not be returned.
+  // Errors of the deletion are ignored. The next save deletes remaining files.
+  // An unreachable file system is not called a second time.
   const absl::Status deleted = file_system_.DeleteLeftover(temporary_data_);
   if (!has_index_ || IsSilence(deleted)) return;
   (void)file_system_.DeleteLeftover(temporary_index_);
@@ -289,8 +295,9 @@ absl::StatusOr<uint32_t> BundleWriter::AppendPieces(
     const PiecewiseTensor& tensor) {
   const auto size = static_cast<int64_t>(DataTypeSize(tensor.dtype));
   if (size == 0) {
-    return absl::InternalError(absl::StrCat(
-        "a tensor of ", DataTypeName(tensor.dtype), " came in pieces"));
+    return absl::InternalError(absl::StrCat("a tensor of ",
+                                            DataTypeName(tensor.dtype),
+                                            " cannot be added in pieces"));
   }
   const int64_t begin = data_size_;
   uint32_t crc = 0;
@@ -302,9 +309,9 @@ absl::StatusOr<uint32_t> BundleWriter::AppendPieces(
   if (written % size == 0 && written / size == tensor.shape.num_elements()) {
     return crc;
   }
-  return absl::InternalError(
-      absl::StrCat("a tensor of ", tensor.shape.num_elements(), " ",
-                   DataTypeName(tensor.dtype), " came as ", written, " bytes"));
+  return absl::InternalError(absl::StrCat(
+      "a tensor of ", tensor.shape.num_elements(), " ",
+      DataTypeName(tensor.dtype), " was added with ", written, " bytes"));
 }
 
 absl::StatusOr<uint32_t> BundleWriter::AppendTensor(const Tensor& tensor) {
@@ -314,8 +321,9 @@ absl::StatusOr<uint32_t> BundleWriter::AppendTensor(const Tensor& tensor) {
       0, {static_cast<const char*>(tensor.data()), tensor.num_bytes()});
 }
 
-// Writes the lengths as varints, their checksum, then the strings. The checksum
-// of the entry covers the lengths, as fixed-size numbers, and all that follows.
+// Appends the lengths as varints, their checksum, and then the strings. Returns
+// the checksum of the entry, which covers the lengths as fixed-size numbers and
+// everything that follows.
 absl::StatusOr<uint32_t> BundleWriter::AppendStrings(const Tensor& tensor) {
   std::string lengths;
   uint32_t crc = 0;
@@ -394,7 +402,7 @@ absl::Status BundleWriter::Rename(const DataFileCount& files) {
   const absl::string_view folder = parent.empty() ? "." : parent;
   RETURN_IF_ERROR(file_system_.RenameFile(
       temporary_data_, DataFilename(prefix_, 0, files.count)));
-  // The name of the data must be durable before that of the index.
+  // The name of the data file must be durable before the index gets its name.
   RETURN_IF_ERROR(file_system_.SyncDirectory(folder));
   RETURN_IF_ERROR(
       file_system_.RenameFile(temporary_index_, IndexFilename(prefix_)));

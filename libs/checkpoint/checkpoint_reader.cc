@@ -13,8 +13,9 @@
 namespace weft::checkpoint {
 namespace {
 
-// Returns the prefix of the checkpoint that `path` seems to be a file of; empty
-// if its name does not match.
+// Returns the prefix of the checkpoint to which the file `path` seems to
+// belong. Returns "" if its name does not look like the name of a checkpoint
+// file.
 absl::string_view PrefixOfFile(absl::string_view path) {
   for (const char* ending : {".index", ".meta"}) {
     if (absl::ConsumeSuffix(&path, ending)) return path;
@@ -23,8 +24,8 @@ absl::string_view PrefixOfFile(absl::string_view path) {
   return data == absl::string_view::npos ? "" : path.substr(0, data);
 }
 
-// NOT_FOUND for a path that was probably given instead of a prefix: a file of a
-// checkpoint, or a directory.
+// Returns NOT_FOUND if the path is a file of a checkpoint or a directory,
+// because it was probably given by mistake instead of a prefix.
 absl::Status CheckIsPrefix(FileSystem& file_system, absl::string_view path) {
   const absl::string_view prefix = PrefixOfFile(path);
   if (!prefix.empty() && file_system.FileExists(IndexFilename(prefix)).ok()) {
@@ -56,7 +57,8 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
   RETURN_IF_ERROR(CheckIsPrefix(file_system, prefix));
   ASSIGN_OR_RETURN(std::vector<std::string> paths,
                    SliceTablePaths(file_system, prefix));
-  // Most checkpoints are of format V2, so its error is the more useful one.
+  // If there are no V1 files either, return the error of format V2, because
+  // most checkpoints have that format.
   if (paths.empty()) return reader;
   return TensorSliceReader::Open(file_system, prefix, std::move(paths),
                                  cancellation, allocator);

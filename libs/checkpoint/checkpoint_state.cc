@@ -24,9 +24,9 @@ bool IsAbsolute(absl::string_view path) {
   return absl::StartsWith(path, "/") || !SchemeAndHost(path).empty();
 }
 
-// Returns `path` relative to `folder`: "m-1", "../other/m-1". Returns it
-// unchanged if it has no such name: with another root, or if ".." may lead
-// elsewhere or, on an object store, nowhere.
+// Returns `path` relative to `folder`, such as "m-1" or "../other/m-1". Returns
+// `path` unchanged if there is no such relative path: the roots differ, or ".."
+// would not lead back reliably, as with links, or on an object store.
 std::string InFolder(absl::string_view folder, const std::string& path) {
   if (IsAbsolute(folder) != IsAbsolute(path) ||
       SchemeAndHost(folder) != SchemeAndHost(path)) {
@@ -50,7 +50,7 @@ std::string InFolder(absl::string_view folder, const std::string& path) {
   return absl::StrJoin(names, "/");
 }
 
-// Returns the checkpoint that `path` of a state in `folder` denotes.
+// Returns the checkpoint that `path` denotes in the state file of `folder`.
 absl::StatusOr<std::string> Resolve(FileSystem& file_system,
                                     absl::string_view folder,
                                     const std::string& path) {
@@ -70,7 +70,8 @@ absl::StatusOr<CheckpointState> FromProto(FileSystem& file_system,
   ASSIGN_OR_RETURN(state.model_checkpoint_path,
                    Resolve(file_system, folder, proto.model_checkpoint_path()));
   for (const std::string& path : proto.all_model_checkpoint_paths()) {
-    // The newest path is among them; each lookup in an object store is slow.
+    // The newest path is in this list as well. It is not resolved a second
+    // time, because each lookup in an object store is slow.
     if (path == proto.model_checkpoint_path()) {
       state.all_model_checkpoint_paths.push_back(state.model_checkpoint_path);
       continue;
@@ -106,7 +107,8 @@ absl::StatusOr<CheckpointState> ReadCheckpointState(
   const std::string path = JoinPath(folder, filename);
   ASSIGN_OR_RETURN(const std::string text, file_system.ReadFile(path));
   tf::CheckpointState proto;
-  // A newer TensorFlow may write more fields.
+  // Unknown fields are allowed, because a newer TensorFlow may write more
+  // fields.
   absl::Status status =
       ParseTextProto(text, proto, {.allow_unknown_fields = true});
   if (status.ok() && proto.model_checkpoint_path().empty()) {
@@ -140,7 +142,8 @@ absl::Status WriteCheckpointState(FileSystem& file_system,
   }
   std::string text;
   if (!google::protobuf::TextFormat::PrintToString(ToProto(state), &text)) {
-    return absl::InternalError("a checkpoint state could not be written");
+    return absl::InternalError(
+        "a checkpoint state could not be formatted as text");
   }
   return file_system.WriteFileAtomically(JoinPath(folder, filename), text);
 }
@@ -169,8 +172,8 @@ absl::StatusOr<std::optional<std::string>> FindLatestCheckpoint(
     ASSIGN_OR_RETURN(const bool found, CheckpointExists(file_system, newest));
     if (found) return newest;
     if (newest == gone) return CheckpointIsGone(folder, newest, filename);
-    // A training may have saved another checkpoint and deleted this one in
-    // between.
+    // A concurrent training may have saved another checkpoint and then deleted
+    // this one. So read the state again.
     gone = newest;
   }
 }
@@ -197,7 +200,8 @@ absl::StatusOr<std::string> CheckpointPrefix(FileSystem& file_system,
       absl::IsInvalidArgument(latest.status())) {
     return latest.status();
   }
-  // Other errors come from reading a prefix as a directory.
+  // Other errors are ignored, because `path` may be a prefix, which cannot be
+  // read as a directory.
   return latest.ok() && *latest ? **latest : path;
 }
 

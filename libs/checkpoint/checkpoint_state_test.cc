@@ -58,7 +58,7 @@ TEST_F(CheckpointStateTest, AllPathsIncludeTheNewest) {
   EXPECT_EQ(state.all_model_checkpoint_paths, (Paths{"/job/a", "/job/b"}));
 }
 
-// Relative paths allow the folder to be moved.
+// The paths in the file are relative, so that the directory can be moved.
 TEST_F(CheckpointStateTest, PathsInRelativeDirectoryAreRelative) {
   const CheckpointState state = {"job/b", {"job/a", "/elsewhere/c", "job/b"}};
   ASSERT_OK(WriteCheckpointState(fs_, "job", state));
@@ -78,7 +78,8 @@ TEST_F(CheckpointStateTest, PathsInRelativeDirectoryAreRelative) {
             "all_model_checkpoint_paths: \"b\"\n");
 }
 
-// However folder and path are spelt, the state leads back to the checkpoint.
+// However the directory and the path are written, reading the state returns the
+// right checkpoint.
 TEST_F(CheckpointStateTest, EquivalentPathSpellingsAreRecognized) {
   struct Case {
     const char* folder;
@@ -164,7 +165,8 @@ TEST_F(CheckpointStateTest, NewestPathIsResolvedOnce) {
   EXPECT_EQ(count_operations(newest + all), count_operations(newest));
 }
 
-// In a copy, the checkpoint of the copy counts, not that of the original.
+// In a copied directory, the checkpoints of the copy are used and not those of
+// the original.
 TEST_F(CheckpointStateTest, CopiedDirectoryUsesItsOwnCheckpoints) {
   ASSERT_OK(WriteCheckpointState(fs_, "/job", {"/job/b", {}}));
   ASSERT_OK(fs_.WriteFileAtomically("/job/b.index", ""));

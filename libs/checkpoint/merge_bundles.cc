@@ -31,14 +31,15 @@ class Merge {
         });
   }
 
-  // The header of the merged checkpoint.
+  // Returns the header of the merged checkpoint.
   BundleHeader header() const {
     BundleHeader header = *header_;
     header.num_shards = static_cast<int>(data_files_.size());
     return header;
   }
   const BundleEntries& entries() const { return entries_; }
-  // Current names of the data files, in the order of their new numbers.
+  // Returns the current names of the data files, in the order of their new
+  // numbers.
   const std::vector<std::string>& data_files() const { return data_files_; }
 
  private:
@@ -52,7 +53,7 @@ class Merge {
     if (!(same == *header_)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "Merging bundles with different format versions or endianness: ",
-          prefix, " differs from those before"));
+          prefix, " differs from earlier prefixes"));
     }
     return absl::OkStatus();
   }
@@ -69,7 +70,8 @@ class Merge {
     return absl::OkStatus();
   }
 
-  // Only parts of one tensor may be in several checkpoints.
+  // Adds slices of a tensor that another checkpoint has, too. Only slices of
+  // one tensor may be in several checkpoints.
   absl::Status AddSlices(absl::string_view prefix, const BundleEntry& entry,
                          BundleEntries::value_type& known) {
     auto& [key, whole] = known;
@@ -99,19 +101,21 @@ absl::Status StatusOf(const Cancellation* cancellation) {
   return cancellation == nullptr ? absl::OkStatus() : cancellation->status();
 }
 
-// All names are checked before the first file is renamed.
+// Checks that files can be renamed. All names are checked before the first file
+// is renamed.
 absl::Status CheckNames(const std::vector<std::string>& from,
                         const std::vector<std::string>& to) {
   for (size_t i = 0; i < from.size(); ++i) {
     if (SchemeAndHost(from[i]) == SchemeAndHost(to[i])) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("Merging would rename ", from[i], " to ", to[i],
-                     ", which is somewhere else"));
+                     ", which is on another machine or file system"));
   }
   return absl::OkStatus();
 }
 
-// The index appears last; until then it has a temporary name.
+// Writes the merged checkpoint. The index gets its final name last, so the
+// checkpoint appears atomically.
 absl::Status Write(FileSystem& file_system, const Merge& merge,
                    absl::string_view prefix, uint64_t number,
                    const Cancellation* cancellation) {
@@ -162,14 +166,15 @@ absl::Status MergeBundles(FileSystem& file_system,
                      BundleReader::Open(file_system, prefix, cancellation));
     RETURN_IF_ERROR(merge.Add(prefix, *reader));
   }
-  // A single input with the final prefix is already merged.
+  // If the only input already has the final prefix, there is nothing to merge.
   const std::string merged = CleanPath(merged_prefix);
   if (prefixes.size() == 1 && CleanPath(prefixes[0]) == merged) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(
       Write(file_system, merge, merged_prefix, random.Next(), cancellation));
-  // Remaining files are harmless, and errors could not be returned.
+  // Errors are ignored: remaining index files are harmless, and the merge has
+  // already succeeded.
   for (const std::string& prefix : prefixes) {
     if (CleanPath(prefix) == merged) continue;
     (void)file_system.DeleteFile(IndexFilename(prefix));

@@ -3,9 +3,9 @@
 //
 // Data files are renamed, not read: in index order, they become
 // PREFIX.data-00000-of-N and following. Then one index is written, and the
-// others are deleted. An existing checkpoint of PREFIX stays valid until that
-// index replaces its own (ChooseDataFileCount), unless it is one of the merged
-// ones.
+// indexes of the inputs are deleted. An existing checkpoint of PREFIX stays
+// valid until the new index replaces its index (ChooseDataFileCount), unless it
+// is one of the inputs.
 #ifndef WEFT_LIBS_CHECKPOINT_MERGE_BUNDLES_H_
 #define WEFT_LIBS_CHECKPOINT_MERGE_BUNDLES_H_
 
@@ -20,11 +20,12 @@
 
 namespace weft::checkpoint {
 
-// On OK, the checkpoint `merged_prefix` is durable and complete, and `prefixes`
-// are gone. INVALID_ARGUMENT, with all files unchanged, if two of them contain
-// the same tensor or slice, or parts of one tensor with different types or
-// shapes, or differ in version or byte order, or are on another machine. If
-// cancelled before the checkpoint appears, creates none. Blocks.
+// Merges the checkpoints `prefixes`. If the result is OK, the checkpoint
+// `merged_prefix` is durable and complete, and `prefixes` are gone.
+// INVALID_ARGUMENT if two inputs contain the same tensor or slice, have slices
+// of one tensor with different types or shapes, or differ in version or byte
+// order, or if an input is on another machine. All files are then unchanged.
+// If cancelled before the checkpoint appears, no checkpoint is created. Blocks.
 absl::Status MergeBundles(FileSystem& file_system,
                           absl::Span<const std::string> prefixes,
                           absl::string_view merged_prefix, Random& random,

@@ -17,7 +17,8 @@ constexpr char kZero = '\xff';
 constexpr char kEscape255 = '\xff';  // followed by k255
 constexpr char k255 = '\x00';
 
-// 69 bits and a sign hold any int64.
+// The maximum size of a signed number: ten groups of seven bits hold any int64
+// and its sign.
 constexpr int kMostSigned = 10;
 using SignedBytes = std::array<uint8_t, kMostSigned>;
 
@@ -26,22 +27,24 @@ absl::Status NotACode(absl::string_view what) {
       absl::StrCat("not an ordered code: ", what));
 }
 
-// Number of bytes of seven bits each that hold the value and its sign.
+// Returns the number of bytes, with seven bits each, that hold the value and
+// its sign.
 int SignedLength(int64_t value) {
   const auto magnitude = static_cast<uint64_t>(value < 0 ? ~value : value);
   const int bits = 64 - absl::countl_zero(magnitude) + 1;  // with the sign
   return (bits + 6) / 7;
 }
 
-// Inverts the first `size` bits of `bytes`, which encode the number of bytes:
-// ones, or zeros for a negative number.
+// Inverts the first `size` bits of `bytes`. These bits encode the number of
+// bytes: as ones, or as zeros for a negative number.
 void FlipLength(int size, uint8_t* bytes) {
   for (int byte = 0, left = size; left > 0; ++byte, left -= 8) {
     bytes[byte] ^= static_cast<uint8_t>(left >= 8 ? 0xff : 0xff << (8 - left));
   }
 }
 
-// Returns how many leading bits of the number equal its first bit, at least 1.
+// Returns how many leading bits of the number are equal. This is the number of
+// its bytes.
 int LengthOf(absl::string_view bytes) {
   const auto first = static_cast<uint8_t>(bytes[0]);
   const uint8_t flip = (first & 0x80) != 0 ? 0 : 0xff;
@@ -128,8 +131,8 @@ absl::StatusOr<int64_t> ReadSignedNumIncreasing(absl::string_view* bytes) {
   uint64_t value = (all[0] & 0x80) != 0 ? ~uint64_t{0} : 0;
   for (int i = 0; i < size; ++i) value = value << 8 | all[i];
   const auto result = static_cast<int64_t>(value);
-  // Each number must have one encoding, or different keys would denote the same
-  // slice.
+  // Each number must have only one encoding, because otherwise different keys
+  // would denote the same slice.
   std::string again;
   AppendSignedNumIncreasing(result, &again);
   if (again != bytes->substr(0, size)) {

@@ -18,7 +18,7 @@
 namespace weft::checkpoint {
 namespace {
 
-// TensorFlow's version number of the format; the same for V1 and V2.
+// TensorFlow's version number of the format, which is the same for V1 and V2.
 constexpr int kSlicesVersion = 1;
 
 absl::Status Ignore(absl::string_view) { return absl::OkStatus(); }
@@ -32,7 +32,8 @@ absl::Status CheckVersions(const tf::VersionDef& versions) {
   return CheckReadable(header);
 }
 
-// `bytes` are a SavedSliceMeta, and `meta` is its parsed form without slices.
+// Reads the description of a tensor. `bytes` are a SavedSliceMeta, and `meta`
+// is its parsed form without slices.
 absl::StatusOr<TensorInfo> ReadInfo(absl::string_view bytes,
                                     const tf::SavedSliceMeta& meta,
                                     HeapCharge& charge) {
@@ -59,7 +60,7 @@ absl::StatusOr<TensorInfo> ReadInfo(absl::string_view bytes,
 
 absl::StatusOr<SlicesOfTensor> ReadTensor(absl::string_view bytes,
                                           HeapCharge& charge) {
-  constexpr size_t kTensorBytes = 512;  // size in a reader, without slices
+  constexpr size_t kTensorBytes = 512;  // in a reader, without slices
   std::string rest;
   tf::SavedSliceMeta meta;
   RETURN_IF_ERROR(SplitMessage(bytes, tf::SavedSliceMeta::kSliceFieldNumber,
@@ -76,7 +77,7 @@ absl::StatusOr<SlicesOfTensor> ReadTensor(absl::string_view bytes,
 }
 
 // Calls `visit` with the bytes of each SavedSliceMeta of a list, and appends
-// the other fields to `rest`. Returns false if `bytes` have no list.
+// the other fields to `rest`. Returns false if `bytes` contain no list.
 absl::StatusOr<bool> ForEachTensor(
     absl::string_view bytes, std::string* rest,
     absl::FunctionRef<absl::Status(absl::string_view)> visit) {
@@ -91,8 +92,8 @@ absl::StatusOr<bool> ForEachTensor(
   return has_list;
 }
 
-// Number of elements in the field for that type. A complex number counts as
-// two.
+// Returns the number of elements in the field for the type of the tensor. A
+// complex number counts as two.
 int64_t CountValues(const tf::TensorProto& proto) {
   switch (proto.dtype()) {
     case tf::DT_FLOAT:
@@ -136,8 +137,9 @@ absl::Status CheckCount(const tf::TensorProto& proto,
                    ", but its shape is ", shape.ToString()));
 }
 
-// Maximum size of an element in a record: integers are varints, of which
-// negative ones take 10 bytes. 0: the format does not have the type.
+// Returns the maximum size of an element in a record, or 0 if the format does
+// not support the type. Integers are varints, and negative integers take 10
+// bytes.
 int64_t MaxRecordBytes(DataType dtype) {
   switch (StorageType(dtype)) {
     case DT_BOOL:
@@ -184,7 +186,7 @@ void AddValues(const Tensor& tensor, Field* field) {
   field->Add(values.begin(), values.end());
 }
 
-// Appends real and imaginary parts alternately.
+// Appends the real and imaginary parts of all elements, alternately.
 template <typename T, typename Field>
 void AddParts(const Tensor& tensor, Field* field) {
   const auto* const parts = static_cast<const T*>(tensor.data());
@@ -255,7 +257,7 @@ absl::StatusOr<std::vector<SlicesOfTensor>> ParseSliceList(
   tf::SavedTensorSliceMeta list;
   if (!ForEachTensor(bytes, &rest, Ignore).value_or(false) ||
       !ParseRest(rest, list).ok()) {
-    return absl::DataLossError("its first record does not list its tensors");
+    return absl::DataLossError("the first record does not list its tensors");
   }
   RETURN_IF_ERROR(CheckVersions(list.versions()));
   std::vector<SlicesOfTensor> tensors;
@@ -275,11 +277,11 @@ absl::StatusOr<Tensor> ParseSlice(absl::string_view bytes, DataType dtype,
                                   Allocator& allocator) {
   tf::SavedTensorSlices record;
   if (!ParseProto(bytes, record) || !record.has_data()) {
-    return absl::DataLossError("its record is not a slice of a tensor");
+    return absl::DataLossError("the record is not a slice of a tensor");
   }
   tf::TensorProto& values = *record.mutable_data()->mutable_data();
   values.set_dtype(static_cast<tf::DataType>(dtype));
-  // V1 has typed values only.
+  // Format V1 has only typed values, so other content is ignored.
   values.clear_tensor_content();
   RETURN_IF_ERROR(CheckCount(values, shape));
   ShapeToProto(shape, values.mutable_tensor_shape());
@@ -310,7 +312,8 @@ absl::Status CheckSliceCanBeSerialized(absl::string_view name,
         absl::StrCat("Saving data type ", DataTypeName(dtype),
                      " not yet supported (tensor_name = ", name, ")"));
   }
-  // Overhead of an extent, and around name, slice and values.
+  // The overhead of one extent, and the overhead of name, slice and values
+  // together.
   constexpr int64_t kExtentBytes = 32, kFrameBytes = 128;
   const int64_t size = SaturatedAdd(
       MaxRecordBytes(values), static_cast<int64_t>(name.size()) +

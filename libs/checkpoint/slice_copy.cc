@@ -10,7 +10,7 @@
 namespace weft::checkpoint {
 namespace {
 
-// Comparisons between two cancellation checks.
+// The number of comparisons between two checks for cancellation.
 constexpr size_t kComparedAtOnce = size_t{1} << 16;
 
 int Rank(const Box& box) { return static_cast<int>(box.sizes.size()); }
@@ -19,8 +19,9 @@ int64_t End(const Box& box, int dim) {
   return box.starts[dim] + box.sizes[dim];
 }
 
-// Returns the first dimension in which the boxes have different starts, along
-// which the tensor was cut. None if all have the same start.
+// Returns the first dimension in which the boxes have different starts. The
+// tensor was cut along this dimension. Returns nothing if all boxes have the
+// same start.
 std::optional<int> CutDimension(absl::Span<const Box> boxes) {
   for (int dim = 0; dim < Rank(boxes[0]); ++dim) {
     for (const Box& box : boxes) {
@@ -59,9 +60,9 @@ std::optional<Box> Intersection(const Box& a, const Box& b) {
   return shared;
 }
 
-// In the order of their starts along the cut, a box can only overlap boxes that
-// start before it ends: each part of a variable is compared with at most one
-// other, regardless of their number.
+// Sorts the boxes by their starts along the cut. A box can then only overlap
+// boxes that start before it ends. So each part of a partitioned variable is
+// compared with at most one other part, whatever the number of parts.
 absl::StatusOr<bool> AnyOverlap(absl::Span<const Box> boxes,
                                 const Cancellation* cancellation) {
   if (boxes.size() < 2) return false;
@@ -101,7 +102,7 @@ std::vector<size_t> BoxesInOrder::Sharing(const Box& wanted,
                                           int64_t* compared) const {
   auto it = order_.begin();
   if (cut_.has_value()) {
-    // Earlier boxes end before it starts.
+    // Skip the boxes that end before `wanted` begins.
     const int64_t begin = wanted.starts[*cut_];
     it = std::upper_bound(it, order_.end(), begin, [&](int64_t from, size_t i) {
       return from - longest_ < boxes_[i].starts[*cut_];
@@ -127,7 +128,8 @@ SharedRuns::SharedRuns(const Box& from, const Box& to) : from_(from), to_(to) {
   shared_ = *shared;
   index_.assign(Rank(shared_), 0);
   run_dim_ = Rank(shared_);
-  // Includes another dimension while all inner ones are full in both.
+  // Include another dimension while all inner dimensions are full in both
+  // boxes.
   while (run_dim_ > 0) {
     --run_dim_;
     const int64_t size = shared_.sizes[run_dim_];

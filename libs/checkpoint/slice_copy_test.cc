@@ -12,7 +12,7 @@ namespace {
 
 Box MakeBox(Dims starts, Dims sizes) { return {starts, sizes}; }
 
-// All boxes inside a tensor of that shape.
+// Returns all boxes inside a tensor of that shape.
 std::vector<Box> AllBoxes(const std::vector<int64_t>& shape) {
   std::vector<Box> boxes = {Box()};
   for (const int64_t size : shape) {
@@ -32,7 +32,7 @@ std::vector<Box> AllBoxes(const std::vector<int64_t>& shape) {
   return boxes;
 }
 
-// Returns the element numbers, in the whole tensor, of a box.
+// Returns the numbers of a box's elements in the whole tensor.
 std::vector<int64_t> NamesIn(const Box& box,
                              const std::vector<int64_t>& shape) {
   std::vector<int64_t> names = {0};
@@ -57,9 +57,9 @@ int64_t Count(const std::vector<int64_t>& names,
   return count;
 }
 
-// Every pair of boxes of a small tensor: each element that both have is copied
-// once, to its place, and in the order in which it is read.
-TEST(SharedRunsTest, CopyTheIntersectionOfBoxes) {
+// For every pair of boxes of a small tensor: each common element is copied
+// exactly once, to the right position, and in the order in which it is read.
+TEST(SharedRunsTest, RunsCopyTheIntersectionOfBoxes) {
   const std::vector<int64_t> shape = {3, 2, 3};
   const std::vector<Box> boxes = AllBoxes(shape);
   ASSERT_EQ(boxes.size(), 6u * 3u * 6u);
@@ -83,7 +83,7 @@ TEST(SharedRunsTest, CopyTheIntersectionOfBoxes) {
 }
 
 TEST(SharedRunsTest, RunsAreMaximal) {
-  // Whole rows are contiguous in both.
+  // Whole rows are contiguous in both boxes.
   SharedRuns rows(MakeBox({2, 0}, {4, 5}), MakeBox({3, 0}, {7, 5}));
   const auto run = rows.Next();
   ASSERT_TRUE(run.has_value());
@@ -93,7 +93,7 @@ TEST(SharedRunsTest, RunsAreMaximal) {
   EXPECT_FALSE(rows.Next().has_value());
 }
 
-TEST(SharedRunsTest, AScalarIsOneRun) {
+TEST(SharedRunsTest, ScalarIsOneRun) {
   SharedRuns runs{Box(), Box()};
   const auto run = runs.Next();
   ASSERT_TRUE(run.has_value());
@@ -115,7 +115,8 @@ TEST(BoxTest, BoxOfSliceHasExplicitBounds) {
   EXPECT_EQ(box.num_elements(), 8);
 }
 
-// Every three boxes of a small tensor, by the names of their elements.
+// Compares AnyOverlap with a comparison of all elements, for every three boxes
+// of a small tensor.
 TEST(BoxTest, AnyOverlapMatchesBruteForce) {
   const std::vector<int64_t> shape = {2, 3};
   const std::vector<Box> boxes = AllBoxes(shape);
@@ -136,9 +137,9 @@ TEST(BoxTest, AnyOverlapMatchesBruteForce) {
   }
 }
 
-// Columns with overlapping ranges in the first dimension: each is compared with
-// all others.
-TEST(BoxTest, LookingForOverlapsCanBeCancelled) {
+// The boxes are columns with overlapping ranges in the first dimension, so each
+// box is compared with all others.
+TEST(BoxTest, SearchForOverlapsCanBeCancelled) {
   std::vector<Box> boxes = {MakeBox({0, 0}, {1, 1})};
   for (int64_t i = 1; i < 400; ++i) boxes.push_back(MakeBox({1, i}, {1, 1}));
   Cancellation cancellation;
@@ -148,7 +149,7 @@ TEST(BoxTest, LookingForOverlapsCanBeCancelled) {
               StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
-// For every two boxes of a small tensor, and every requested box.
+// Tests every two boxes of a small tensor with every requested box.
 TEST(BoxesInOrderTest, FindsIntersectingBoxes) {
   const std::vector<int64_t> shape = {2, 3};
   const std::vector<Box> all = AllBoxes(shape);
@@ -171,7 +172,8 @@ TEST(BoxesInOrderTest, FindsIntersectingBoxes) {
   EXPECT_EQ(scalar.Sharing(Box(), &compared), std::vector<size_t>{0});
 }
 
-// Parts of unequal lengths along the second dimension, in no order.
+// The tensor is cut into parts of different sizes along the second dimension.
+// The parts are given in arbitrary order.
 TEST(BoxesInOrderTest, ComparesOnlyNeighbors) {
   std::vector<Box> boxes;
   for (const int64_t begin : {60, 0, 30, 90, 10, 50, 20, 40, 80, 70}) {

@@ -21,10 +21,11 @@ using google::protobuf::io::CodedInputStream;
 namespace {
 
 absl::Status NoMessage() {
-  return absl::DataLossError("its bytes are not a protobuf message");
+  return absl::DataLossError("the bytes are not a protobuf message");
 }
 
-// Reads the bytes of the next field, a message, and advances `in`.
+// Reads the bytes of the next field, which must be a message, and advances
+// `in`.
 bool ReadInner(absl::string_view bytes, CodedInputStream& in,
                absl::string_view* inner) {
   uint32_t size = 0;
@@ -67,10 +68,11 @@ absl::Status SplitMessage(
 absl::Status ForEachSlice(absl::string_view bytes, int field,
                           const TensorShape& shape, HeapCharge& charge,
                           absl::FunctionRef<absl::Status(TensorSlice)> visit) {
-  // Including the slice's Box, and spare capacity of vectors.
+  // The sizes include the slice's Box and spare capacity of vectors.
   constexpr size_t kSliceBytes = 256;
   constexpr size_t kExtentBytes = 64;
-  // More than the maximum rank needs.
+  // The size limit of one slice's message, which is more than the maximum rank
+  // needs.
   constexpr size_t kMaxMessageBytes = size_t{1} << 16;
   const size_t slice_bytes = kSliceBytes + kExtentBytes * shape.rank();
   return SplitMessage(
@@ -90,7 +92,7 @@ absl::StatusOr<TensorShape> ReadShape(const tf::TensorShapeProto& proto) {
   ASSIGN_OR_RETURN(const PartialShape shape, ShapeFromProto(proto));
   if (!shape.IsFullyDefined()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a size of ", shape.ToString(), " is unknown"));
+        absl::StrCat("the shape ", shape.ToString(), " has an unknown size"));
   }
   return shape.ToShape();
 }

@@ -25,17 +25,19 @@ constexpr size_t kHandlesSize = 40;  // handles in the footer, with padding
 constexpr uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr size_t kTrailerSize = 5;  // type and checksum
 constexpr size_t kBlockSize = size_t{256} << 10;
-// A block ends after the entry that fills it. The largest entries are slices of
-// V1 checkpoints, messages of less than 2 GiB: a long, empty file reserves no
-// more.
+// The maximum size of a block. A block ends after the entry that fills it. The
+// largest entries are slices of V1 checkpoints, which are messages of less than
+// 2 GiB. The limit ensures that a long, empty file does not reserve more
+// memory.
 constexpr uint64_t kMaxBlockSize = (uint64_t{2} << 30) + (uint64_t{1} << 20);
-// Bytes read between two cancellation checks.
+// The number of bytes that are read between two checks for cancellation.
 constexpr uint64_t kReadAtOnce = uint64_t{8} << 20;
 
 // Types of blocks, numbered as in LevelDB's enum Compression.
 constexpr char kUncompressed = 0;
 constexpr char kSnappy = 1;
-// A Snappy element takes at least 3 bytes for 64 bytes of output, or 2 for 11.
+// The maximum ratio of uncompressed to compressed bytes. A Snappy element takes
+// at least 3 bytes for 64 bytes of output, or 2 bytes for 11.
 constexpr uint64_t kMaxSnappyExpansion = 22;
 
 // Numbers in the file are little-endian, like the supported machines.
@@ -53,8 +55,8 @@ leveldb::Slice ToSlice(absl::string_view bytes) {
 
 }  // namespace
 
-// Forwards the library's writes to the file, and keeps the file's errors, which
-// are more specific than the library's.
+// File passes the writes of the LevelDB library to the file. It keeps the
+// file's errors, which are more specific than LevelDB's.
 class TableBuilder::File : public leveldb::WritableFile {
  public:
   explicit File(weft::WritableFile& file) : file_(file) {}
@@ -62,7 +64,8 @@ class TableBuilder::File : public leveldb::WritableFile {
   leveldb::Status Append(const leveldb::Slice& data) override {
     return Keep(file_.Append({data.data(), data.size()}));
   }
-  // The library flushes after each block; the file already buffers.
+  // LevelDB flushes after each block. This is ignored, because the file buffers
+  // itself.
   leveldb::Status Flush() override { return leveldb::Status::OK(); }
   leveldb::Status Sync() override { return Keep(file_.Sync()); }
   leveldb::Status Close() override { return Keep(file_.Close()); }
@@ -105,13 +108,14 @@ TableBuilder::TableBuilder(WritableFile& file)
     : impl_(std::make_unique<Impl>(file)) {}
 
 TableBuilder::~TableBuilder() {
-  // Required by the library.
+  // LevelDB requires Abandon or Finish before the builder is destroyed.
   if (!impl_->finished) impl_->builder.Abandon();
 }
 
 absl::Status TableBuilder::Add(absl::string_view key, absl::string_view value) {
   if (impl_->last_key.has_value() && key <= *impl_->last_key) {
-    return absl::InternalError("keys of a table have to ascend");
+    return absl::InternalError(
+        "keys must be added to a table in ascending order");
   }
   if (key.size() > kMaxKeySize) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -128,9 +132,11 @@ absl::Status TableBuilder::Finish() {
   return impl_->status();
 }
 
-// The entries of one block: [shared][unshared][size of value] as varints, the
-// unshared part of the key, the value. Then the offsets of every 16th entry
-// (restarts), which share nothing, and their number.
+// Block has the entries of one block. An entry consists of the length of the
+// prefix that its key shares with the previous key, the length of the rest of
+// the key, and the size of the value, all as varints, and then the rest of the
+// key and the value. After the entries come the offsets of every 16th entry
+// (the restarts), whose keys share nothing, and the number of these offsets.
 class Table::Block {
  public:
   // Creates a block from its bytes, which are at `offset` in `table`.
@@ -153,11 +159,12 @@ class Table::Block {
   }
 
   size_t num_restarts() const { return num_restarts_; }
-  // Offset of that restart; an untrusted number.
+  // Returns the offset of the i-th restart, an untrusted number.
   size_t restart(size_t i) const {
     return Load<uint32_t>(bytes_.data() + entries_size_ + 4 * i);
   }
-  // All entries from `begin` on; empty beyond the last one.
+  // Returns the bytes of all entries from `begin` on; empty beyond the last
+  // entry.
   absl::string_view entries(size_t begin) const {
     return absl::string_view(bytes_.data(), entries_size_)
         .substr(std::min(begin, entries_size_));
@@ -174,8 +181,8 @@ class Table::Block {
   size_t entries_size_ = 0;
 };
 
-// Iterates over the entries of a block, starting at one of its restarts. Memory
-// and time are bounded by the size of the block.
+// Cursor iterates over the entries of a block, starting at one of its restarts.
+// Memory and time are bounded by the size of the block.
 class Table::Cursor {
  public:
   Cursor(const Block& block, size_t begin)
@@ -195,8 +202,8 @@ class Table::Cursor {
     if (!first_ && ending <= absl::string_view(key_).substr(*shared)) {
       return block_.Damaged(rest_, "keys of a block do not ascend");
     }
-    // Otherwise keys that share prefixes could take memory quadratic in the
-    // file's size.
+    // Without this limit, keys that share prefixes could take memory that is
+    // quadratic in the file's size.
     if (*shared + *unshared > kMaxKeySize) {
       return block_.Damaged(rest_, "a key that is too long");
     }
@@ -216,10 +223,11 @@ class Table::Cursor {
     }
   }
 
-  // Seeks in the whole `block`.
+  // Returns a cursor at the first entry of `block` whose key is not below
+  // `key`.
   static absl::StatusOr<Cursor> SeekIn(const Block& block,
                                        absl::string_view key) {
-    // Finds the last restart whose key is below it, if any.
+    // Find the last restart whose key is below `key`, if there is one.
     size_t low = 0;
     size_t high = block.num_restarts();
     while (low + 1 < high) {
@@ -282,8 +290,8 @@ absl::Status Table::ReadFooter() {
                    "not an sstable (bad magic number)");
   }
   absl::string_view handles(footer.data(), kHandlesSize);
-  // The first handle is that of the filter block, which TensorFlow's tables
-  // lack.
+  // The first handle belongs to the filter block, which TensorFlow's tables do
+  // not have.
   RETURN_IF_ERROR(TakeHandle(&handles, footer_offset).status());
   ASSIGN_OR_RETURN(const Handle index, TakeHandle(&handles, footer_offset));
   ASSIGN_OR_RETURN(index_, ReadBlock(index));
@@ -380,8 +388,9 @@ absl::StatusOr<std::optional<std::string>> Table::Find(absl::string_view key) {
   return std::string(*found);
 }
 
-// The index has one entry per block: a key that is not below any of its keys
-// and below all keys of the next block, and its handle.
+// The index has one entry for each block. Its key is at least as large as all
+// keys of the block and smaller than all keys of the next block. Its value is
+// the block's handle.
 absl::StatusOr<std::optional<absl::string_view>> Table::FindView(
     absl::string_view key) {
   ASSIGN_OR_RETURN(const Cursor in_index, Cursor::SeekIn(*index_, key));
@@ -405,7 +414,8 @@ absl::Status Table::ForEach(absl::FunctionRef<absl::Status(
     absl::string_view value = blocks.value();
     ASSIGN_OR_RETURN(const Handle handle,
                      TakeHandle(&value, size_ - kFooterSize));
-    // Not the cached block, which changes if `visit` looks something up.
+    // Read the block instead of using the cached block, because the cached
+    // block changes if `visit` looks up a key.
     ASSIGN_OR_RETURN(const std::unique_ptr<Block> block, ReadBlock(handle));
     Cursor entries(*block, 0);
     while (true) {

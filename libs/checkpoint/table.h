@@ -6,10 +6,10 @@
 // Snappy-compressed blocks, which many released models have, can be read.
 // docs/design/checkpoint_format.md shows an example.
 //
-// LevelDB's own code writes tables, but does not read them here: it trusts the
-// lengths in a block with a valid checksum, so that a crafted file crashes the
-// process (a handle of 2^63 bytes allocates that many; lengths whose sum
-// overflows 32 bits read past the block).
+// LevelDB's code is used to write tables, but not to read them. Its reader
+// trusts the lengths in a block with a valid checksum, so a crafted file would
+// crash the process: a handle of 2^63 bytes makes it allocate that many, and
+// lengths whose sum overflows 32 bits make it read past the block.
 #ifndef WEFT_LIBS_CHECKPOINT_TABLE_H_
 #define WEFT_LIBS_CHECKPOINT_TABLE_H_
 
@@ -28,21 +28,22 @@
 
 namespace weft::checkpoint {
 
-// Maximum size of a key in bytes; the format has no limit.
+// The maximum size of a key in bytes. The format itself has no limit.
 inline constexpr size_t kMaxKeySize = size_t{64} << 10;
 
-// TableBuilder writes one table. Threads: one at a time.
+// TableBuilder writes one table. Only one thread at a time may use it.
 class TableBuilder {
  public:
-  // Appends to `file`, which must outlive the builder.
+  // The table is appended to `file`, which must outlive the builder.
   explicit TableBuilder(WritableFile& file);
   ~TableBuilder();
 
-  // INTERNAL unless `key` sorts after the previous ones; INVALID_ARGUMENT if it
-  // is longer than kMaxKeySize; otherwise errors of the file.
+  // Adds an entry. INTERNAL unless `key` sorts after the previous keys, and
+  // INVALID_ARGUMENT if `key` is longer than kMaxKeySize. Other errors are
+  // those of the file.
   absl::Status Add(absl::string_view key, absl::string_view value);
-  // Writes the rest and the footer of the table. The file is neither synced nor
-  // closed. Nothing may be added afterwards.
+  // Writes the remaining blocks and the footer of the table. The file is
+  // neither synced nor closed. Afterwards nothing may be added.
   absl::Status Finish();
 
  private:
@@ -51,32 +52,34 @@ class TableBuilder {
   std::unique_ptr<Impl> impl_;
 };
 
-// Table reads one table. Threads: one at a time. The file is untrusted: all its
-// contents are checked before they are used. Errors:
+// Table reads one table. Only one thread at a time may use it. The file is
+// untrusted: all its contents are checked before they are used. Errors:
 //   DATA_LOSS      it is not a table, or truncated or damaged; the text names
 //                  the byte and the file, with TensorFlow's words
 //   UNIMPLEMENTED  a block is compressed by other means than Snappy
-// or what the file system said.
+// Other errors are those of the file system.
 class Table {
  public:
-  // Reads the index of the table's blocks. `path` is used in error texts.
-  // `cancellation`, which may be null, must outlive the table and ends reading
-  // of a large block with its cause.
+  // Opens a table by reading the index of its blocks. `path` is used in error
+  // texts. `cancellation` may be null and must outlive the table. It ends the
+  // reading of a large block with its cause.
   static absl::StatusOr<std::unique_ptr<Table>> Open(
       std::unique_ptr<RandomAccessFile> file, uint64_t size, std::string path,
       const Cancellation* cancellation = nullptr);
   ~Table();
 
-  // Returns the value of `key`, if any. Reads one block of the file, or none if
-  // the last call used the same block.
+  // Returns the value of `key`, or nothing if the table does not have the key.
+  // Reads one block of the file, or no block if the last call used the same
+  // one.
   absl::StatusOr<std::optional<std::string>> Find(absl::string_view key);
-  // As Find without a copy: valid until the next call of Find or FindView.
+  // Does the same as Find without a copy. The result is valid until the next
+  // call of Find or FindView.
   absl::StatusOr<std::optional<absl::string_view>> FindView(
       absl::string_view key);
-  // Frees the cached block; invalidates views.
+  // Frees the cached block and invalidates views of it.
   void DropBlock();
-  // Calls `visit`, which may use the table, with all keys and values in order,
-  // and stops at its first error. Checks the whole table.
+  // Calls `visit` with all keys and values, in order, and stops at the first
+  // error of `visit`. Checks the whole table. `visit` may use the table.
   absl::Status ForEach(absl::FunctionRef<absl::Status(absl::string_view key,
                                                       absl::string_view value)>
                            visit);
@@ -84,7 +87,7 @@ class Table {
   const std::string& path() const { return path_; }
 
  private:
-  // Location of a block, without its trailer.
+  // Handle is the location of a block, without its trailer.
   struct Handle {
     uint64_t offset = 0;
     uint64_t size = 0;
@@ -97,18 +100,17 @@ class Table {
         const Cancellation* cancellation);
 
   absl::Status ReadFooter();
-  // Consumes a handle from the front of `bytes`; an error unless its block,
-  // with trailer, is before `end`.
+  // Consumes a handle from the front of `bytes`. Returns an error unless its
+  // block, with trailer, ends before `end`.
   absl::StatusOr<Handle> TakeHandle(absl::string_view* bytes,
                                     uint64_t end) const;
   absl::StatusOr<std::string> ReadBytes(uint64_t offset, uint64_t size) const;
   absl::StatusOr<std::unique_ptr<Block>> ReadBlock(const Handle& handle) const;
-  // Uncompresses a Snappy block; memory is reserved only if `compressed` is
+  // Uncompresses a Snappy block. Memory is reserved only if `compressed` is
   // long enough for the declared size.
   absl::StatusOr<std::string> Uncompress(absl::string_view compressed,
                                          uint64_t offset) const;
-  // Returns the block that an index entry names; it is cached for the next
-  // call.
+  // Returns the block of an index entry. The block is cached for the next call.
   absl::StatusOr<const Block*> DataBlock(absl::string_view handle);
   absl::Status Damaged(uint64_t offset, absl::string_view what) const;
 

@@ -22,7 +22,7 @@ constexpr char kPath[] = "table";
 
 using Entries = std::map<std::string, std::string>;
 
-// Entries that fill several blocks, some of them with one entry.
+// Returns entries that fill several blocks. Some blocks have only one entry.
 Entries ManyEntries() {
   Entries entries = {{"", "header"}, {"zz", ""}};
   for (int i = 0; i < 3000; ++i) {
@@ -51,7 +51,7 @@ class TableTest : public ::testing::Test {
     RETURN_IF_ERROR(fs_.WriteFileAtomically(kPath, bytes));
     return Open();
   }
-  // Everything that the table of these bytes holds.
+  // Returns all entries of the table with these bytes.
   absl::StatusOr<Entries> ReadAll(const std::string& bytes) {
     ASSIGN_OR_RETURN(const auto table, Open(bytes));
     return ReadAll(*table);
@@ -69,8 +69,8 @@ class TableTest : public ::testing::Test {
   MemoryFileSystem fs_;
 };
 
-// A file with nothing between its beginning and its end, as a disk holds it in
-// a few blocks.
+// SparseFile is a long file of zeros with data only at its beginning and end.
+// On a disk, such a file takes only a few blocks.
 class SparseFile : public RandomAccessFile {
  public:
   SparseFile(std::string begin, std::string end, uint64_t size)
@@ -109,8 +109,9 @@ TEST_F(TableTest, LongEmptyFileAllocatesLittle) {
                                          "a block of 4398046511104"));
 }
 
-// Keys that share what came before would take the square of the file.
-TEST_F(TableTest, KeysAreBounded) {
+// Without a limit, keys that share a prefix with the previous key could take
+// memory that is quadratic in the file's size.
+TEST_F(TableTest, KeySizeIsBounded) {
   const std::string half(40000, 'a');
   EXPECT_THAT(
       ReadAll(CraftTable(CraftBlock(
@@ -139,7 +140,7 @@ TEST_F(TableTest, EntriesRoundTrip) {
   EXPECT_EQ(behind, std::nullopt);
 }
 
-TEST_F(TableTest, MayBeEmpty) {
+TEST_F(TableTest, TableMayBeEmpty) {
   ASSERT_NO_FATAL_FAILURE(Build({}));
   ASSERT_OK_AND_ASSIGN(const auto table, Open());
   ASSERT_OK_AND_ASSIGN(const Entries read, ReadAll(*table));
@@ -185,7 +186,7 @@ TEST_F(TableTest, KeysMustAscend) {
               StatusIs(absl::StatusCode::kInternal, "ascend"));
 }
 
-TEST_F(TableTest, FileErrorsAreReturned) {
+TEST_F(TableTest, ErrorsOfTheFileAreReturned) {
   FailingFileSystem failing(fs_);
   ASSERT_OK_AND_ASSIGN(auto file, failing.NewWritableFile(kPath));
   failing.LimitSpace(100);
@@ -213,7 +214,7 @@ TEST_F(TableTest, CorruptionNamesFileAndOffset) {
                        "block checksum mismatch (table, byte 0)"));
 }
 
-// A flipped bit never changes the entries that are read.
+// If any bit is flipped, reading must fail or return the same entries.
 TEST_F(TableTest, BitFlipsNeverChangeEntriesRead) {
   const Entries entries = {
       {"", "header"}, {"ab", "1"}, {"abc", ""}, {"b", "2"}};
@@ -232,11 +233,12 @@ TEST_F(TableTest, BitFlipsNeverChangeEntriesRead) {
       byte = static_cast<char>(byte ^ (1 << bit));
     }
   }
-  // All but the footer's padding and the (empty) list of filters.
+  // Only changes of the footer's padding and of the (empty) list of filters are
+  // not detected.
   EXPECT_GT(refused, 8 * (static_cast<int>(bytes.size()) - 60));
 }
 
-// Crafted blocks with valid checksums.
+// The following tests use crafted blocks with valid checksums.
 
 TEST_F(TableTest, UnknownCompressionIsNamed) {
   EXPECT_THAT(ReadAll(CraftTable(CraftBlock({"aaaa"}, {0}), /*type=*/2)),
@@ -258,7 +260,8 @@ TEST_F(TableTest, ReadsSnappyBlocks) {
   EXPECT_EQ(missing, std::nullopt);
 }
 
-// A length is a claim: no memory is reserved for one that cannot be true.
+// A declared length may be false. No memory is reserved for a length that the
+// compressed bytes cannot have.
 TEST_F(TableTest, SnappyLengthIsBounded) {
   const std::string claims_4_gib("\xff\xff\xff\xff\x0f", 5);
   EXPECT_THAT(
@@ -317,7 +320,7 @@ TEST_F(TableTest, ReadsACraftedBlock) {
 }
 
 TEST_F(TableTest, LengthsBeyondBlockAreRejected) {
-  // The sum of these two overflows 32 bits.
+  // The sum of the two lengths in `overflow` exceeds 32 bits.
   const std::string overflow("\0\xff\xff\xff\xff\x0f\x02key", 10);
   const std::string too_long("\0\x05\x05key", 6);
   const std::string never_ends("\0\xff\xff\xff\xff\xff\xff\xff\x01", 9);

@@ -1,4 +1,4 @@
-// TensorInfo describes one tensor of a checkpoint. A value type, not
+// TensorInfo describes one tensor of a checkpoint. It is a plain value, not
 // thread-safe.
 #ifndef WEFT_LIBS_CHECKPOINT_TENSOR_INFO_H_
 #define WEFT_LIBS_CHECKPOINT_TENSOR_INFO_H_
@@ -12,9 +12,9 @@
 namespace weft::checkpoint {
 
 struct TensorInfo {
-  DataType dtype = DT_INVALID;  // any number that the file has
+  DataType dtype = DT_INVALID;  // as in the file, may be invalid
   TensorShape shape;            // of the whole tensor
-  // Not empty: the tensor is stored in these slices.
+  // The slices in which the tensor is stored. Empty if it is stored whole.
   std::vector<TensorSlice> slices;
   friend bool operator==(const TensorInfo&, const TensorInfo&) = default;
 };

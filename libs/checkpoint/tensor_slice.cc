@@ -40,7 +40,8 @@ absl::StatusOr<Extent> ParseExtent(absl::string_view text) {
     return absl::InvalidArgumentError(
         absl::StrCat("Expected a pair of numbers or '-' but got '", text, "'"));
   }
-  // The text -1 must not mean "all of it".
+  // A length of -1 in the text is invalid, because kFull has the value -1 and
+  // means the whole dimension.
   if (extent.length < 1) extent.length = 0;
   RETURN_IF_ERROR(CheckExtent(extent));
   return extent;
@@ -76,20 +77,21 @@ absl::StatusOr<ShapeAndSlice> ParseParts(absl::string_view text) {
 absl::StatusOr<TensorNameSlice> DecodeParts(absl::string_view bytes) {
   ASSIGN_OR_RETURN(const uint64_t marker, ReadNumIncreasing(&bytes));
   if (marker != 0)
-    return absl::InvalidArgumentError("it does not begin with 0");
+    return absl::InvalidArgumentError("the key does not begin with 0");
   TensorNameSlice result;
   ASSIGN_OR_RETURN(result.name, ReadStringIncreasing(&bytes));
   ASSIGN_OR_RETURN(const uint64_t rank, ReadNumIncreasing(&bytes));
-  // An extent takes at least two bytes, so no rank reserves excessive memory.
+  // An extent takes at least two bytes, so a false rank cannot reserve much
+  // memory.
   if (rank > bytes.size() / 2) {
-    return absl::InvalidArgumentError("its extents are missing");
+    return absl::InvalidArgumentError("bytes for its extents are missing");
   }
   std::vector<Extent> extents(rank);
   for (Extent& extent : extents) {
     ASSIGN_OR_RETURN(extent.start, ReadSignedNumIncreasing(&bytes));
     ASSIGN_OR_RETURN(extent.length, ReadSignedNumIncreasing(&bytes));
   }
-  if (!bytes.empty()) return absl::InvalidArgumentError("it is too long");
+  if (!bytes.empty()) return absl::InvalidArgumentError("the key is too long");
   ASSIGN_OR_RETURN(result.slice, TensorSlice::Create(std::move(extents)));
   return result;
 }

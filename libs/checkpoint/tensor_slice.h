@@ -3,9 +3,10 @@
 // and the key of a slice in an index.
 //
 // Value types, not thread-safe. Starts and lengths count elements. Text and
-// keys are untrusted: INVALID_ARGUMENT if they are malformed.
+// keys are untrusted; functions return INVALID_ARGUMENT if they are malformed.
 //
-// Formats: tensorflow/core/framework/tensor_slice.h, and of the keys
+// The format of the text is that of tensorflow/core/framework/tensor_slice.h,
+// and the format of keys is that of
 // tensorflow/core/util/saved_tensor_slice_util.cc.
 #ifndef WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_H_
 #define WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_H_
@@ -23,33 +24,35 @@ namespace weft::checkpoint {
 
 class TensorSlice {
  public:
-  // The range of one dimension.
+  // Extent is the range of a slice in one dimension.
   struct Extent {
     static constexpr int64_t kFull = -1;
     int64_t start = 0;
-    int64_t length = kFull;  // at least 1, or all of the dimension
+    int64_t length = kFull;  // at least 1; kFull: the whole dimension
     bool IsFull() const { return length == kFull; }
     friend bool operator==(const Extent&, const Extent&) = default;
   };
 
-  TensorSlice() = default;  // of a scalar
-  // The full slice of a tensor of that rank.
+  TensorSlice() = default;  // the slice of a scalar
+  // Creates the full slice of a tensor of that rank.
   explicit TensorSlice(int rank) : extents_(rank) {}
-  // INVALID_ARGUMENT for a negative start, an empty or negative length other
-  // than kFull, an end beyond 2^63 - 1, or more than kMaxRank extents.
+  // Returns a slice. INVALID_ARGUMENT for a negative start, for an empty or
+  // negative length other than kFull, for an end beyond 2^63 - 1, and for more
+  // than kMaxRank extents.
   static absl::StatusOr<TensorSlice> Create(std::vector<Extent> extents);
-  // Parses "0,5:-": one extent per dimension, START,LENGTH or - for all of it.
+  // Parses "0,5:-". The text has one extent for each dimension, which is
+  // START,LENGTH or - for the whole dimension.
   static absl::StatusOr<TensorSlice> Parse(absl::string_view text);
 
   int rank() const { return static_cast<int>(extents_.size()); }
   const std::vector<Extent>& extents() const { return extents_; }
-  // Whether each dimension is "-".
+  // Returns whether each dimension is "-".
   bool IsFull() const;
-  // The inverse of Parse.
+  // Returns the text that Parse reads.
   std::string ToString() const;
 
-  // Returns the shape of the box inside a tensor of that shape;
-  // INVALID_ARGUMENT if ranks differ or it exceeds the shape.
+  // Returns the shape of this slice of a tensor with shape `shape`.
+  // INVALID_ARGUMENT if the ranks differ or the slice exceeds the shape.
   absl::StatusOr<TensorShape> SliceShape(const TensorShape& shape) const;
 
   friend bool operator==(const TensorSlice&, const TensorSlice&) = default;
@@ -58,22 +61,24 @@ class TensorSlice {
   std::vector<Extent> extents_;
 };
 
-// An element of shape_and_slices.
+// ShapeAndSlice is an element of the input shape_and_slices of SaveV2 and
+// RestoreV2.
 struct ShapeAndSlice {
   TensorShape shape;  // of the whole tensor
   TensorSlice slice;
   TensorShape slice_shape;
 };
-// Parses "10 4 0,5:-": the sizes of the whole tensor, then the slice.
+// Parses a text such as "10 4 0,5:-": the sizes of the whole tensor, then the
+// slice.
 absl::StatusOr<ShapeAndSlice> ParseShapeAndSlice(absl::string_view text);
-// Formats a part of shape `part` at `offset`, which has a start per dimension:
-// "10 4 0,5:0,4".
+// Formats a part of a tensor as "10 4 0,5:0,4". `part` is the shape of the
+// part, and `offset` has its start in each dimension.
 std::string FormatShapeAndSlice(const TensorShape& whole,
                                 absl::Span<const int64_t> offset,
                                 const TensorShape& part);
 
-// Returns the key of a slice's entry. It begins with a zero byte, which tensor
-// names do not, so that all slices sort before all tensors.
+// Returns the key of a slice's entry. The key begins with a zero byte. Names of
+// tensors do not, so all slices sort before all tensors.
 std::string EncodeTensorNameSlice(absl::string_view name,
                                   const TensorSlice& slice);
 

@@ -15,12 +15,12 @@ namespace {
 
 using Run = SharedRuns::Run;
 
-// A table of n bytes holds no more bytes of records than this many times n,
-// since Snappy makes a byte of no more.
+// The maximum ratio of the size of a table's records to the size of the table,
+// which follows from Snappy's maximum compression.
 constexpr int64_t kMaxRecordPerByte = 22;
 
-// The least bytes that an element takes in a record. Integers are varints, and
-// a string has a tag and a length.
+// Returns the minimum number of bytes that an element takes in a record.
+// Integers are varints, and a string has a tag and a length.
 int64_t MinRecordBytes(DataType dtype) {
   switch (dtype) {
     case DT_COMPLEX128:
@@ -37,8 +37,8 @@ int64_t MinRecordBytes(DataType dtype) {
   }
 }
 
-// Copies the intersection from the box `from` of `part` to the box `to` of
-// `result`.
+// Copies the intersection, which is the box `from` of `part`, to the box `to`
+// of `result`.
 template <typename T>
 void CopyElements(const Tensor& part, const Box& from, const Box& to,
                   Tensor& result) {
@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<std::string>> SliceTablePaths(
     FileSystem& file_system, absl::string_view prefix) {
   ASSIGN_OR_RETURN(std::vector<std::string> paths,
                    file_system.GetMatchingPaths(prefix));
-  // Names may contain glob characters.
+  // A name with glob characters may be a plain file name.
   if (paths.empty() && prefix.find_first_of("*?[\\") != prefix.npos &&
       file_system.FileExists(prefix).ok()) {
     paths.emplace_back(prefix);
@@ -200,8 +200,8 @@ absl::Status TensorSliceReader::Add(size_t file, SlicesOfTensor tensor) {
     return Incompatible("types", tensor.name, DataTypeName(all.info->dtype),
                         DataTypeName(info.dtype), path);
   }
-  // More elements than the tensor has are rejected at once, before they fill
-  // the memory.
+  // Reject a list with more elements than the tensor has at once, before it
+  // fills the memory.
   for (const TensorSlice& slice : info.slices) {
     const int64_t claimed = MinElements(slice, info.shape);
     all.claimed = SaturatedAdd(all.claimed, claimed);
@@ -266,7 +266,8 @@ TensorSliceReader::ListTensors() {
   return list;
 }
 
-// For elements without a fixed size: the size of their record.
+// Returns the size of a slice, or of its record if elements do not have a fixed
+// size.
 absl::StatusOr<int64_t> TensorSliceReader::StoredBytes(
     const SavedTensor& tensor, size_t i) {
   const auto size = static_cast<int64_t>(DataTypeSize(tensor.info->dtype));

@@ -1,8 +1,8 @@
-// TensorSliceReader reads a V1 checkpoint, which is one or more tables
-// (libs/checkpoint/table.h) whose records libs/checkpoint/saved_slices.h
-// describes. Any of its tables may hold any slices of a tensor.
+// TensorSliceReader reads a V1 checkpoint. Such a checkpoint consists of one or
+// more tables (libs/checkpoint/table.h), whose records are described in
+// libs/checkpoint/saved_slices.h. Each table may hold any slices of a tensor.
 //
-// Errors and threads: CheckpointReader's.
+// CheckpointReader describes the errors and the rules for threads.
 #ifndef WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_READER_H_
 #define WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_READER_H_
 
@@ -30,14 +30,15 @@
 namespace weft::checkpoint {
 
 // Returns the sorted files, without directories, that match `prefix` as a
-// pattern or, if none does, the file of that name; empty if there is none.
+// pattern. If no file matches, returns the file with that name. The result is
+// empty if it does not exist either.
 absl::StatusOr<std::vector<std::string>> SliceTablePaths(
     FileSystem& file_system, absl::string_view prefix);
 
 class TensorSliceReader : public CheckpointReader {
  public:
-  // Reads the tensor lists of the tables at `paths`. `prefix` is used in error
-  // texts.
+  // Opens a checkpoint by reading the tensor lists of the tables at `paths`.
+  // `prefix` is used in error texts.
   static absl::StatusOr<std::unique_ptr<TensorSliceReader>> Open(
       FileSystem& file_system, absl::string_view prefix,
       std::vector<std::string> paths,
@@ -61,14 +62,14 @@ class TensorSliceReader : public CheckpointReader {
  private:
   struct TableFile {
     std::string path;
-    uint64_t size = 0;             // known once it was opened
+    uint64_t size = 0;             // known after it was opened
     std::unique_ptr<Table> table;  // null: not open now
   };
   struct SavedTensor {
     std::string name;
     std::shared_ptr<TensorInfo> info;  // with slices after FindTensor
     int64_t claimed = 0;               // MinElements of all slices
-    std::vector<TensorSlice> slices;   // all
+    std::vector<TensorSlice> slices;   // all slices
     std::vector<size_t> files;         // of each slice: an index of tables_
     BoxesInOrder boxes{std::vector<Box>()};  // of each slice
   };
@@ -79,16 +80,18 @@ class TensorSliceReader : public CheckpointReader {
                     const Cancellation* cancellation, Allocator& allocator);
 
   absl::Status CheckCancelled() const;
-  // Opens tables_[file], and closes the least recently used table if more than
-  // kMaxOpenFiles would be open. Only the last open table caches a block, which
-  // is as large as the slices in it.
+  // Returns tables_[file], and opens it if needed. If more than kMaxOpenFiles
+  // would be open, closes the least recently used table. Only the last open
+  // table caches a block, because a block is as large as the slices in it.
   absl::StatusOr<Table*> OpenTable(size_t file);
   absl::Status LoadList(size_t file);
-  // Merges the slices of a tensor in tables_[file] with those of other tables.
+  // Merges the slices of a tensor in tables_[file] with the slices in other
+  // tables.
   absl::Status Add(size_t file, SlicesOfTensor tensor);
-  // Prepares a tensor with all its slices for FindSlices.
+  // Prepares a tensor for FindSlices, after all its slices were added.
   static void Finish(SavedTensor& tensor);
-  // Slices for TensorInfo: none for a tensor that is stored whole.
+  // Returns the slices for TensorInfo, which are empty for a tensor that is
+  // stored whole.
   static std::vector<TensorSlice> SlicesOf(const SavedTensor& tensor);
   // Returns the error for a tensor with overlapping slices.
   absl::Status Overlapping(absl::string_view name) const;
@@ -98,13 +101,15 @@ class TensorSliceReader : public CheckpointReader {
   absl::StatusOr<Tensor> ReadBox(const SavedTensor& tensor, const Box& wanted,
                                  const TensorShape& shape,
                                  Allocator& allocator);
-  // Returns the slices of the tensor that intersect `wanted`; they cover it,
-  // each element once, and their files are large enough to hold them.
+  // Returns the slices of the tensor that intersect `wanted`. They contain each
+  // element of `wanted` exactly once, and their files are large enough to hold
+  // them.
   absl::StatusOr<std::vector<size_t>> FindSlices(const SavedTensor& tensor,
                                                  const Box& wanted);
   absl::Status CheckFileSizes(const SavedTensor& tensor,
                               const std::vector<size_t>& slices);
-  // Returns the record of the i-th slice; valid until another record is read.
+  // Returns the record of the i-th slice, which is valid until another record
+  // is read.
   absl::StatusOr<absl::string_view> FindRecord(const SavedTensor& tensor,
                                                size_t i);
   // Returns the values of the i-th slice.
@@ -115,9 +120,9 @@ class TensorSliceReader : public CheckpointReader {
   FileSystem& file_system_;
   const std::string prefix_;
   const Cancellation* const cancellation_;  // may be null
-  HeapCharge charge_;  // of tensors_, whose slices the lists say
+  HeapCharge charge_;                       // for tensors_ and their slices
   std::vector<TableFile> tables_;
-  std::deque<size_t> open_;  // tables_ that are open, the last used last
+  std::deque<size_t> open_;  // open tables_, last used last
   SavedTensors tensors_;
   int64_t boxes_compared_ = 0;
 };

@@ -1,5 +1,6 @@
-// TensorSliceReader, TensorSliceWriter and CheckpointReader: V1 checkpoints,
-// TensorFlow 2.21's (testdata/tensorflow/v1ckpt), our own, and damaged ones.
+// Tests of TensorSliceReader, TensorSliceWriter and CheckpointReader with V1
+// checkpoints: TensorFlow 2.21's (testdata/tensorflow/v1ckpt), Weft's own, and
+// damaged ones.
 #include "libs/checkpoint/tensor_slice_reader.h"
 
 #include <complex>
@@ -68,7 +69,7 @@ class TensorSliceReaderTest : public ::testing::Test {
     ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(fs_, prefix));
     return reader->ReadSlice(name, Slice(slice), HeapAllocator());
   }
-  // A table of these records. Its blocks have right checksums.
+  // Writes a table of these records. Its blocks have valid checksums.
   absl::Status WriteRecords(const tf::SavedTensorSlices& list,
                             const std::string& key, const std::string& record) {
     RETURN_IF_ERROR(fs_.CreateDirectories("/job"));
@@ -79,7 +80,7 @@ class TensorSliceReaderTest : public ::testing::Test {
     RETURN_IF_ERROR(builder.Finish());
     return file->Close();
   }
-  // A list of one tensor "x" of floats, which is stored whole.
+  // Returns a list with one tensor "x" of floats, which is stored whole.
   static tf::SavedTensorSlices ListOf(const std::vector<int64_t>& shape) {
     tf::SavedTensorSlices list;
     tf::SavedSliceMeta& meta = *list.mutable_meta()->add_tensor();
@@ -108,7 +109,7 @@ class TensorSliceReaderTest : public ::testing::Test {
     EXPECT_OK(slice);
     return *slice;
   }
-  // Rows of a matrix [rows, columns] that counts up, from `begin` on.
+  // Returns rows [begin, end) of a matrix whose elements are 0, 1, 2, ...
   static Tensor Rows(int64_t begin, int64_t end, int64_t columns) {
     Tensor tensor(DT_INT32, {end - begin, columns});
     int32_t next = static_cast<int32_t>(begin * columns);
@@ -133,7 +134,7 @@ class TensorSliceReaderTest : public ::testing::Test {
   const std::unique_ptr<Random> random_ = NewSeededRandom(1);
 };
 
-// A path that no checkpoint has as its prefix, but that looks like one.
+// The path is not the prefix of a checkpoint, but looks like one.
 TEST_F(TensorSliceReaderTest, WrongPrefixHintsAtTheLikelyOne) {
   ASSERT_OK_AND_ASSIGN(auto writer, BundleWriter::Create(fs_, kPath, *random_));
   ASSERT_OK(writer->Add("x", Rows(0, 1, 1)));
@@ -157,7 +158,7 @@ TEST_F(TensorSliceReaderTest, WrongPrefixHintsAtTheLikelyOne) {
   }
 }
 
-TEST_F(TensorSliceReaderTest, ReadsTensorFlowsFile) {
+TEST_F(TensorSliceReaderTest, TensorFlowsFileIsRead) {
   LocalFileSystem local;
   ASSERT_OK_AND_ASSIGN(const auto reader,
                        CheckpointReader::Open(local, kTensorFlows));
@@ -173,7 +174,7 @@ TEST_F(TensorSliceReaderTest, ReadsTensorFlowsFile) {
   EXPECT_OK(reader->Verify("v", HeapAllocator()));
 }
 
-TEST_F(TensorSliceReaderTest, WritesTensorFlowsBytes) {
+TEST_F(TensorSliceReaderTest, FileHasTensorFlowsBytes) {
   LocalFileSystem local;
   const Tensor v = Tensor::Vector<float>({1.5, 2.5});
   ASSERT_OK(Write(kPath, {{"v", v.shape(), "", v}}));
@@ -334,7 +335,7 @@ TEST_F(TensorSliceReaderTest, OtherFilesAreRejected) {
               StatusIs(kDataLoss,
                        "Failed to find the saved tensor slices at the "
                        "beginning of the checkpoint file: /job/model.ckpt-1"));
-  // The index of a V2 checkpoint is another table.
+  // The index of a V2 checkpoint is also a table, but not of a V1 checkpoint.
   ASSERT_OK_AND_ASSIGN(const auto writer,
                        BundleWriter::Create(fs_, "/job/v2", *random_));
   ASSERT_OK(writer->Add("x", Tensor::Scalar<int32_t>(2)));
@@ -345,7 +346,7 @@ TEST_F(TensorSliceReaderTest, OtherFilesAreRejected) {
               StatusIs(kDataLoss, "does not list its tensors"));
 }
 
-TEST_F(TensorSliceReaderTest, VersionsAreChecked) {
+TEST_F(TensorSliceReaderTest, UnsupportedVersionsAreRejected) {
   tf::SavedTensorSlices list = ListOf({2});
   list.mutable_meta()->mutable_versions()->set_min_consumer(2);
   ASSERT_OK(WriteRecords(list, KeyOf(1), Floats(2)));
@@ -370,14 +371,15 @@ TEST_F(TensorSliceReaderTest, MismatchedRecordsAreNamed) {
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "not a slice of a tensor"));
   ASSERT_OK(WriteRecords(ListOf({2}), KeyOf(2), Floats(2)));
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "but does not hold it"));
-  // Content is not a form of V1.
+  // Format V1 does not use the field tensor_content.
   tf::SavedTensorSlices record;
   record.mutable_data()->mutable_data()->set_tensor_content("12345678");
   ASSERT_OK(WriteRecords(ListOf({2}), KeyOf(1), record.SerializeAsString()));
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "0 values of type float"));
 }
 
-// Sizes are claims: nothing is reserved for what the file cannot hold.
+// A declared size may be false. No memory is reserved for more data than the
+// file can hold.
 TEST_F(TensorSliceReaderTest, DeclaredSizesAreBounded) {
   ASSERT_OK(WriteRecords(ListOf({int64_t{1} << 40}), KeyOf(1), Floats(2)));
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "cannot be in a file of"));
@@ -407,7 +409,7 @@ TEST_F(TensorSliceReaderTest, SizeBoundDependsOnType) {
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "cannot be in a file of"));
 }
 
-// Each takes two bytes of the list, and many times that in memory.
+// Each slice takes two bytes of the list, but many times more in memory.
 TEST_F(TensorSliceReaderTest, MoreSlicesThanElementsAreRejected) {
   for (const auto& shape : {std::vector<int64_t>{}, {1}, {0}, {2, 0}}) {
     tf::SavedTensorSlices list = ListOf(shape);
@@ -419,7 +421,8 @@ TEST_F(TensorSliceReaderTest, MoreSlicesThanElementsAreRejected) {
   }
 }
 
-// The list is small, and so are its slices for their tensor.
+// The list is small, and its slices are not too many for the tensor, but they
+// need too much memory.
 TEST_F(TensorSliceReaderTest, SliceListMemoryIsBounded) {
   constexpr int kSlices = 1'000'000;
   tf::SavedTensorSlices list = ListOf({int64_t{1} << 40});
@@ -460,7 +463,7 @@ TEST_F(TensorSliceReaderTest, UnsupportedTypesAreNamed) {
                        "Restoring data type resource not yet supported"));
 }
 
-// Every bit of the file matters or is checked.
+// If any bit is flipped, reading must fail or return the same values.
 TEST_F(TensorSliceReaderTest, BitFlipsNeverChangeValuesRead) {
   const Tensor x = Tensor::Vector<int32_t>({1, 2});
   ASSERT_OK(Write(kPath, {{"x", {2}, "", x}}));
@@ -505,7 +508,8 @@ TEST_F(TensorSliceReaderTest, WriterRejectsMismatchedTensors) {
                        "Saving data type resource not yet supported"));
 }
 
-// Two bytes hold any uint8, and three any uint16. Nothing touches the memory.
+// In a record, a uint8 takes at most two bytes and a uint16 at most three, so
+// large tensors of them fit. The test never touches the memory of the tensors.
 TEST_F(TensorSliceReaderTest, LargeTensorsOfSmallIntegersCanBeSaved) {
   const auto check = [](DataType dtype, int64_t count) {
     const auto values = Tensor::Allocate(HeapAllocator(), dtype, {count});

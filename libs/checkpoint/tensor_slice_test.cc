@@ -31,7 +31,7 @@ std::string Coded(absl::string_view value) {
   return bytes;
 }
 
-// As TensorFlow's code writes them.
+// The expected bytes were written by TensorFlow's code.
 TEST(OrderedCodeTest, SignedNumbersMatchTensorFlow) {
   const std::vector<std::pair<int64_t, std::string>> codes = {
       {0, "80"},      {5, "85"},        {-1, "7f"},         {63, "bf"},
@@ -42,7 +42,8 @@ TEST(OrderedCodeTest, SignedNumbersMatchTensorFlow) {
   }
 }
 
-// Each power of two with its neighbours, of both signs, in order.
+// Returns each power of two and its neighbors, with both signs, in ascending
+// order.
 std::vector<int64_t> ManyNumbers() {
   std::vector<int64_t> values = {std::numeric_limits<int64_t>::min(),
                                  std::numeric_limits<int64_t>::max()};
@@ -107,7 +108,7 @@ TEST(OrderedCodeTest, StringsRoundTripInOrder) {
   }
 }
 
-// A number that could be written in two ways would have two keys.
+// If a number had two encodings, the same slice would have two keys.
 TEST(OrderedCodeTest, NonCanonicalNumbersAreRejected) {
   for (const char* code :
        {"c000", "c005", "3fff", "e00000", "00", "ff", "ffc0"}) {
@@ -202,7 +203,7 @@ TEST(ShapeAndSliceTest, ParsesShapeThenSlice) {
   }
 }
 
-// As TensorFlow's code writes it.
+// The expected key was written by TensorFlow's code.
 TEST(TensorNameSliceTest, KeyMatchesTensorFlow) {
   ASSERT_OK_AND_ASSIGN(const TensorSlice slice, TensorSlice::Parse("0,5:0,4"));
   EXPECT_EQ(absl::BytesToHexString(EncodeTensorNameSlice("embedding", slice)),
@@ -231,7 +232,8 @@ TEST(TensorNameSliceTest, KeysRoundTrip) {
   }
 }
 
-// No rank that a few bytes claim reserves memory.
+// A key of a few bytes may declare any rank. No memory may be reserved for a
+// rank without extents.
 TEST(TensorNameSliceTest, RankWithoutExtentsIsRejected) {
   std::string key = Unsigned(0) + Coded("x") + Unsigned(uint64_t{1} << 60);
   EXPECT_THAT(

@@ -1,7 +1,7 @@
 // TensorSliceWriter writes one table of a V1 checkpoint, for graphs from before
 // TensorFlow 1.0. Other graphs save in format V2 (BundleWriter).
 //
-// Threads: one at a time. Calls block.
+// Threads: only one thread at a time may use a writer. Calls block.
 #ifndef WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_WRITER_H_
 #define WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_WRITER_H_
 
@@ -25,15 +25,16 @@ class TensorSliceWriter {
   TensorSliceWriter(FileSystem& file_system, absl::string_view path,
                     Random& random);
 
-  // Adds the part `slice` of a tensor of shape `whole`. Values are referenced,
-  // not copied, until the end. INVALID_ARGUMENT for a slice that was already
-  // added or has another shape than its values, for another shape or type of
-  // the whole than before, and for values that exceed a message of 2 GiB;
-  // UNIMPLEMENTED for a type that the format does not have.
+  // Adds the part `slice` of a tensor of shape `whole`. The writer keeps a
+  // reference to the values until it is destroyed, and does not copy them.
+  // INVALID_ARGUMENT if the slice was already added or has another shape than
+  // its values, if the whole tensor was added before with another shape or
+  // type, or if the values exceed a message of 2 GiB. UNIMPLEMENTED for a type
+  // that the format does not support.
   absl::Status Add(absl::string_view name, const TensorShape& whole,
                    const TensorSlice& slice, const Tensor& values);
-  // Writes the file atomically and durably; creates its directory. After an
-  // error or a cancellation nothing is left of it.
+  // Writes the file atomically and durably. Creates its directory if needed.
+  // After an error or a cancellation, no file is left.
   absl::Status Finish(const Cancellation* cancellation = nullptr);
 
  private:

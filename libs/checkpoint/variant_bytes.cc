@@ -27,7 +27,7 @@ absl::StatusOr<Variant> TakeVariant(absl::string_view* bytes,
   uint32_t masked = 0;
   if (!length.has_value() || bytes->size() < sizeof(masked) ||
       *length > bytes->size() - sizeof(masked)) {
-    return absl::DataLossError("it is cut off");
+    return absl::DataLossError("its bytes are truncated");
   }
   const absl::string_view message = bytes->substr(0, *length);
   bytes->remove_prefix(*length);
@@ -75,7 +75,7 @@ absl::StatusOr<uint32_t> DecodeVariants(absl::string_view bytes,
     to[i] = *std::move(variant);
   }
   if (bytes.empty()) return crc;
-  return absl::DataLossError("the variants are shorter than their entry");
+  return absl::DataLossError("the entry has more bytes than its variants");
 }
 
 }  // namespace weft::checkpoint

@@ -1,5 +1,5 @@
-// Varint encoding: seven bits per byte, lowest first, with the high bit set in
-// all bytes except the last. Internal to this module.
+// Varint encoding: seven bits in each byte, lowest first, with the high bit set
+// in all bytes except the last. Internal to this module.
 #ifndef WEFT_LIBS_CHECKPOINT_VARINT_H_
 #define WEFT_LIBS_CHECKPOINT_VARINT_H_
 
@@ -18,8 +18,8 @@ inline void AppendVarint(uint64_t value, std::string* bytes) {
   bytes->push_back(static_cast<char>(value));
 }
 
-// Consumes a varint from the front of `bytes`; none if it is truncated, or
-// exceeds `bits`.
+// Consumes a varint from the front of `bytes` and returns it. Returns nothing
+// if the varint is truncated or exceeds `bits`.
 inline std::optional<uint64_t> TakeVarint(absl::string_view* bytes,
                                           int bits = 64) {
   uint64_t value = 0;

@@ -1,5 +1,5 @@
-// Crafted tables with arbitrary block contents and valid checksums, for tests
-// and fuzzers of their readers.
+// Functions that craft tables with arbitrary block contents and valid
+// checksums, for tests and fuzzers of the readers of tables.
 #ifndef WEFT_LIBS_CHECKPOINT_TESTING_CRAFTED_TABLE_H_
 #define WEFT_LIBS_CHECKPOINT_TESTING_CRAFTED_TABLE_H_
 
@@ -21,8 +21,8 @@ inline void AppendFixed32(uint32_t value, std::string* bytes) {
   }
 }
 
-// An entry whose key is the first `shared` bytes of the previous key, followed
-// by `ending`.
+// Returns an entry. Its key consists of the first `shared` bytes of the
+// previous key and of `ending`.
 inline std::string CraftEntry(uint32_t shared, absl::string_view ending,
                               absl::string_view value) {
   std::string entry;
@@ -50,8 +50,8 @@ inline void AppendBlock(absl::string_view block, char type, std::string* file) {
   AppendFixed32(MaskCrc32c(Crc32c(checked)), file);
 }
 
-// Appends an index that declares one block, with keys up to "zz", and the
-// footer to `file`.
+// Appends to `file` an index that declares one block, with keys up to "zz", and
+// the footer. Returns the result.
 inline std::string FinishTable(std::string file, uint64_t offset,
                                uint64_t size) {
   std::string handle;
@@ -69,14 +69,14 @@ inline std::string FinishTable(std::string file, uint64_t offset,
   return file + footer;
 }
 
-// Returns a table with that one block.
+// Returns a table with one block.
 inline std::string CraftTable(absl::string_view block, char type = 0) {
   std::string file;
   AppendBlock(block, type, &file);
   return FinishTable(std::move(file), 0, block.size());
 }
 
-// CraftTable with a Snappy-compressed block.
+// Returns a table with one Snappy-compressed block.
 inline std::string CraftSnappyTable(absl::string_view block) {
   std::string compressed;
   snappy::Compress(block.data(), block.size(), &compressed);

@@ -1,4 +1,5 @@
-// Targets of the checkpoint fuzzers and of the replay of their corpora.
+// The targets of the checkpoint fuzzers. A test runs them with the corpora of
+// earlier findings, too.
 #ifndef WEFT_LIBS_CHECKPOINT_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_CHECKPOINT_TESTING_FUZZ_TARGETS_H_
 
@@ -36,8 +37,8 @@ inline void ReadTableForFuzz(const std::string& bytes) {
   for (const char* key : {"", "a", "\xff"}) (void)(*table)->Find(key);
 }
 
-// Fuzzes a whole file, and the only block of a file with valid checksums:
-// uncompressed, and as Snappy data.
+// Fuzzes a whole file. Then fuzzes the only block of a file with valid
+// checksums, both uncompressed and as Snappy data.
 inline void FuzzCheckpointIndex(absl::string_view bytes) {
   ReadTableForFuzz(std::string(bytes));
   ReadTableForFuzz(CraftTable(bytes));
@@ -69,7 +70,7 @@ inline void FuzzCheckpointEntry(absl::string_view bytes) {
   (void)(*reader)->ReadSlice("x", *half, small);
 }
 
-// Lists and reads the whole V1 checkpoint in that table.
+// Lists and reads all tensors of the V1 checkpoint in that table.
 inline void ReadSliceTableForFuzz(const std::string& table) {
   MemoryFileSystem fs;
   RequireForFuzz(fs.WriteFileAtomically("c", table).ok());
