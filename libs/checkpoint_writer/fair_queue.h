@@ -1,6 +1,7 @@
-// FairQueue schedules blocking work of several clients: FIFO per client, round
-// robin among clients, with bounded concurrency. One client may use at most
-// half of it, so that work on a hung disk does not block other clients.
+// FairQueue schedules blocking work of several clients. Work is FIFO for each
+// client and round robin among clients, and a limited number of closures run at
+// the same time. One client may use at most half of these, so that work on a
+// hung disk does not block other clients.
 //
 // Threads: all methods may be called from any thread; only WaitUntilIdle
 // blocks. Closures run on the blocking pool without a lock held.
@@ -22,14 +23,14 @@ namespace weft {
 
 class FairQueue {
  public:
-  // `scheduler` must outlive it.
+  // `scheduler` must outlive this object.
   FairQueue(Scheduler& scheduler, int max_running)
       : scheduler_(scheduler),
         max_running_(max_running),
         max_of_a_client_(std::max(1, max_running / 2)) {}
   FairQueue(const FairQueue&) = delete;
   FairQueue& operator=(const FairQueue&) = delete;
-  // REQUIRES: no more calls of Push.
+  // REQUIRES: Push is not called any more.
   ~FairQueue() { WaitUntilIdle(); }
 
   void Push(uint64_t client, Scheduler::Closure closure)
@@ -47,7 +48,7 @@ class FairQueue {
   }
 
   bool is_idle() const { return in_flight_.count() == 0; }
-  // Returns once all closures pushed before have run.
+  // Waits until all closures that were pushed before have run.
   void WaitUntilIdle() {
     in_flight_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
   }
@@ -55,7 +56,7 @@ class FairQueue {
  private:
   struct Work {
     uint64_t client = 0;
-    Scheduler::Closure closure;  // null: none
+    Scheduler::Closure closure;  // null: no work
   };
 
   void Run() ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -69,9 +70,9 @@ class FairQueue {
     in_flight_.End();
   }
 
-  // Returns none if no waiting work may start; the calling thread then stops.
-  // Remaining work of a client at its limit is started by the threads that run
-  // its work.
+  // Returns the next work, or no work if none may start. In the latter case the
+  // calling thread stops. If a client is at its limit, the threads that run its
+  // work start the rest of its work later.
   Work TakeNext() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     const auto turn =
@@ -110,8 +111,8 @@ class FairQueue {
   InFlight in_flight_;  // threads that run closures
   absl::Mutex mutex_;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<uint64_t, int> begun_ ABSL_GUARDED_BY(mutex_);  // by clients
-  // Clients with waiting work, in the order of service.
+  std::map<uint64_t, int> begun_ ABSL_GUARDED_BY(mutex_);  // by client
+  // The clients with waiting work, in the order in which they are served.
   std::deque<uint64_t> turns_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::deque<Scheduler::Closure>> waiting_
       ABSL_GUARDED_BY(mutex_);

@@ -60,8 +60,8 @@ absl::StatusOr<FileAnswer> Stat(FileSystem& files, const std::string& path) {
   return answer;
 }
 
-// Returns a page of the directory's names: those after `request.to`, as many as
-// fit.
+// Returns a page of the names in a directory: the names after `request.to` that
+// fit into one page.
 absl::StatusOr<FileAnswer> List(FileSystem& files, const FileRequest& request) {
   ASSIGN_OR_RETURN(std::vector<std::string> names,
                    files.ListDirectory(request.path));
@@ -79,7 +79,7 @@ absl::StatusOr<FileAnswer> List(FileSystem& files, const FileRequest& request) {
   return answer;
 }
 
-// Executes an operation on a name.
+// Executes an operation that takes a file name instead of an open file.
 absl::StatusOr<FileAnswer> DoToName(FileSystem& files,
                                     const FileRequest& request) {
   absl::Status done;
@@ -104,7 +104,7 @@ absl::StatusOr<FileAnswer> DoToName(FileSystem& files,
       done = files.SyncDirectory(request.path);
       break;
     default:
-      done = absl::InternalError("it is not an operation on a name");
+      done = absl::InternalError("the operation does not take a file name");
   }
   RETURN_IF_ERROR(done);
   return FileAnswer();
@@ -112,7 +112,7 @@ absl::StatusOr<FileAnswer> DoToName(FileSystem& files,
 
 }  // namespace
 
-// One client and its open files. Pending requests hold it, too.
+// Client is one client and its open files. Pending requests keep it alive.
 class FileServer::Client : public std::enable_shared_from_this<Client> {
  public:
   Client(FileServer& server, uint64_t number)
@@ -124,10 +124,10 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
     if (expects_saves_.exchange(expects) == expects) return;
     expects ? server_.expecting_.Begin() : server_.expecting_.End();
   }
-  // Closes open files; waiting requests fail.
+  // Closes open files. Waiting requests fail.
   void Leave();
 
-  // Reserves an open file, for the lifetime of the slot.
+  // Reserves one of the allowed open files while the slot exists.
   absl::StatusOr<std::shared_ptr<Slot>> TakeSlot(FileAction action);
   void ReturnSlot() { num_open_.fetch_sub(1); }
 
@@ -142,8 +142,8 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
   };
   using Work = absl::AnyInvocable<absl::StatusOr<FileAnswer>()>;
 
-  // Runs `work` where it may block, unless the call is cancelled before, and
-  // calls `done` with its result.
+  // Runs `work` on a thread that may block, unless the call is cancelled
+  // before. Then calls `done` with the result.
   void DoSoon(absl::Time deadline, std::shared_ptr<Cancellation> cancellation,
               Files::Done done, Work work);
   absl::Status StillWanted(absl::Time deadline,
@@ -175,7 +175,7 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
   absl::flat_hash_map<uint64_t, OpenFile> files_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Counts an open file.
+// Slot counts an open file while it exists.
 class FileServer::Slot {
  public:
   Slot(FileServer& server, std::shared_ptr<Client> client, bool written)
@@ -196,7 +196,7 @@ class FileServer::Slot {
   const bool written_;
 };
 
-// Counts a writing request until it is answered.
+// Use counts a writing request until the request is answered.
 class FileServer::Use {
  public:
   explicit Use(FileServer& server) : server_(server) { server_.uses_.Begin(); }
@@ -304,7 +304,7 @@ void FileServer::Client::Operate(FileRequest request, absl::Time deadline,
   if (!open.ok()) return done(open.status());
   if (action == FileAction::kAbandon || action == FileAction::kClose) {
     if (open->read != nullptr) {
-      *open = {};  // a reader must not be destroyed on this thread
+      *open = {};  // readers must be destroyed elsewhere
       return CloseReaderSoon(Forget(request.file).read, std::move(done));
     }
     if (action == FileAction::kAbandon) {
@@ -341,7 +341,8 @@ void FileServer::Client::OpenSoon(FileRequest request, absl::Time deadline,
          [this, request = std::move(request), slot = *std::move(slot), deadline,
           caller]() mutable -> absl::StatusOr<FileAnswer> {
            ASSIGN_OR_RETURN(FileAnswer opened, Open(request, std::move(slot)));
-           // A caller that has given up does not get the file's number.
+           // If the caller has given up, it must not get the number of the open
+           // file, because nobody would close the file.
            absl::Status wanted = StillWanted(deadline, caller.get());
            if (wanted.ok()) return opened;
            Close(Forget(opened.file), wanted);
@@ -349,8 +350,8 @@ void FileServer::Client::OpenSoon(FileRequest request, absl::Time deadline,
          });
 }
 
-// Open files have random numbers, so that they are not confused with files of
-// another connection, or of an earlier writer.
+// Opens a file. Open files have random numbers, so that they are not confused
+// with files of another connection or of an earlier writer.
 absl::StatusOr<FileAnswer> FileServer::Client::Open(
     const FileRequest& request, std::shared_ptr<Slot> slot) {
   FileSystem& files = *server_.options_.file_system;
@@ -400,8 +401,8 @@ absl::StatusOr<FileServer::Client::OpenFile> FileServer::Client::Find(
   absl::MutexLock lock(&mutex_);
   const auto it = files_.find(file);
   if (it != files_.end()) return it->second;
-  // Its user has lost a connection and must get that error, not that of a wrong
-  // call.
+  // The user of the file has lost a connection. The error must say so instead
+  // of reporting a wrong call.
   return absl::UnavailableError(absl::StrCat(
       server_.options_.task, ": file ", file,
       " is not open for this client: it was closed, or opened over a "
@@ -424,7 +425,7 @@ void FileServer::Client::Close(OpenFile open, const absl::Status& why) {
   }
 }
 
-// The last holder closes it, where that may block.
+// Closes a reader when its last holder releases it, on a thread that may block.
 void FileServer::Client::CloseReaderSoon(std::shared_ptr<Reader> reader,
                                          Files::Done done) {
   server_.queue_.Push(
@@ -481,7 +482,7 @@ bool FileServer::WaitUntilUnused(absl::Time deadline, absl::Duration quiet) {
     const absl::Time until = std::min(deadline, QuietAt(most));
     const bool are_gone = awaited.WaitUntilNone(scheduler, until);
     if (are_gone && expects) continue;
-    // Open files of departed clients are being closed.
+    // All clients are gone; wait until their open files are closed.
     if (are_gone) return written_.WaitUntilNone(scheduler, deadline);
     if (Now() >= deadline) return false;
     if (Now() >= QuietAt(most) && (expects || expecting_.count() == 0)) {

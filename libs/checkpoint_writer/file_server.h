@@ -1,12 +1,13 @@
 // FileServer stores files for a cluster: it implements the role Files for each
 // of its clients, on a FileSystem (a RootedFileSystem below the writer's root).
-// It has no notion of checkpoints: clients commit them by syncing and renaming,
-// as on a local disk.
+// It does not know checkpoints. Clients commit a checkpoint by syncing and
+// renaming its files, as on a local disk.
 //
-// It bounds the number of open files, per client and in total; chunks that wait
-// for the disk, 16 MiB per open file (OrderedFile); and the number of
-// concurrent operations. Clients are served round robin. Open files of a client
-// are closed when its Files is destroyed.
+// It limits the number of open files, for each client and in total. It also
+// limits the chunks that wait for the disk, to 16 MiB for each open file
+// (OrderedFile), and the number of concurrent operations. Clients are served
+// round robin. The open files of a client are closed when the client's Files
+// object is destroyed.
 //
 // Threads: all methods may be called from any thread; only WaitUntilUnused and
 // the destructor block. File operations run on the Scheduler's blocking pool.
@@ -34,42 +35,43 @@
 namespace weft {
 
 struct FileServerOptions {
-  FileSystem* file_system = nullptr;  // outlives the server, as do these
+  FileSystem* file_system = nullptr;  // these objects outlive the server
   Scheduler* scheduler = nullptr;
   Random* random = nullptr;
-  // Name of the task, for errors.
+  // The name of the task, for errors.
   std::string task;
   int max_open_files_per_client = 128;
   int max_open_files = 512;
-  // Maximum number of concurrent operations; at most half of them for one
-  // client.
+  // The maximum number of concurrent operations. One client may run at most
+  // half of them.
   int max_running = 16;
 };
 
 class FileServer {
  public:
   explicit FileServer(const FileServerOptions& options);
-  // Waits for running operations. REQUIRES: no client is left.
+  // Waits for running operations. REQUIRES: all clients are gone.
   ~FileServer();
 
-  // An active save never pauses this long between writes.
+  // The time after which a file without writes counts as idle. An active save
+  // never pauses this long between writes.
   static constexpr absl::Duration kIdle = absl::Seconds(1);
 
   std::shared_ptr<protocol::Files> NewClient();
 
   // Starts the idle time that WaitUntilUnused measures. Existing clients are
-  // served as before, because any of them may make its last save. The caller
-  // must admit no new clients.
+  // still served, because each of them may make its last save. The caller must
+  // not admit new clients.
   void Drain();
-  // Waits until all clients are gone, or the remaining ones stop writing. A
-  // client that expects saves (FileAction::kExpectSaves) has `quiet` to begin
-  // one. Once no client expects a save, a file that is open without writes for
-  // kIdle, such as an event file, is not waited for. Returns false at
-  // `deadline`. Must be called after Drain.
+  // Waits until all clients are gone or the remaining clients stop writing. A
+  // client that expects saves (FileAction::kExpectSaves) has the time `quiet`
+  // to begin a save. If no client expects a save, the server does not wait for
+  // a file that is open without writes for kIdle, such as an event file.
+  // Returns false at `deadline`. Must be called after Drain.
   bool WaitUntilUnused(absl::Time deadline, absl::Duration quiet);
 
   int num_open_files() const { return num_open_.load(); }
-  // Bytes that clients have written and read so far.
+  // Return the number of bytes that clients have written and read so far.
   uint64_t written_bytes() const { return written_bytes_.value(); }
   uint64_t read_bytes() const { return read_bytes_.value(); }
 
@@ -81,26 +83,26 @@ class FileServer {
 
   absl::Time Now() const { return options_.scheduler->clock().Now(); }
   void NoteUse() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Wraps `done` of a writing request: the server counts as in use until it is
-  // called.
+  // Wraps `done` of a writing request, so that the server counts as in use
+  // until `done` is called.
   protocol::Files::Done EndingUse(protocol::Files::Done done);
-  // When the server will have been quiet for that long, if nothing is written
-  // until then.
+  // Returns the time at which no write has happened for the duration `quiet`,
+  // if nothing is written until then.
   absl::Time QuietAt(absl::Duration quiet) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const FileServerOptions options_;
   mutable absl::Mutex mutex_;
-  // Time of Drain, or of the end of the last writing request.
+  // The time of Drain or of the end of the last writing request.
   absl::Time last_used_ ABSL_GUARDED_BY(mutex_);
   InFlight uses_;       // requests that write
   InFlight expecting_;  // clients that expect saves
   std::atomic<int> num_open_{0};
-  std::atomic<uint64_t> num_clients_{0};  // ever
+  std::atomic<uint64_t> num_clients_{0};  // clients created so far
   InFlight clients_;
   Counter written_bytes_;
   Counter read_bytes_;
   InFlight written_;  // files that are open for writing
-  FairQueue queue_;   // last: what runs there uses the others
+  FairQueue queue_;   // last: its work uses the members above
 };
 
 }  // namespace weft

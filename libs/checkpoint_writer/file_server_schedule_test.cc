@@ -1,8 +1,9 @@
-// Clients that write, cancel, abandon and leave, interrupted at the locks of a
-// FileServer: each operation is answered once, a file whose Close was answered
-// well is whole, and nothing stays open.
+// Simulated schedules in which clients write, cancel, abandon files and leave,
+// interrupted at the locks of a FileServer. Each operation must be answered
+// once. A file whose Close returned OK must be complete, and no file may stay
+// open.
 //
-// libs/base/testing/seeds.h says how to run other seeds.
+// libs/base/testing/seeds.h describes how to run other seeds.
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -101,7 +102,7 @@ class FileServerSchedule {
     return call.Wait();
   }
 
-  // Writes a file in chunks in random order; sometimes abandons it.
+  // Writes a file in chunks in random order. Sometimes abandons the file.
   void Use(std::shared_ptr<Files> client, const std::string& path) {
     FileRequest open;
     open.action = FileAction::kOpenToWrite;
@@ -125,7 +126,7 @@ class FileServerSchedule {
         });
       }
       Ask(client, std::move(piece), std::move(cancellation));
-      if (leaves && OneIn(6)) return;  // and all that it has asked for
+      if (leaves && OneIn(6)) return;  // its pending requests end
       if (OneIn(40)) Ask(client, Of(FileAction::kAbandon, opened->file, 0));
     }
     const auto closed =
@@ -135,8 +136,8 @@ class FileServerSchedule {
     EXPECT_EQ(disk_.ReadFile(path).value_or("none"), "abcdefgh");
   }
 
-  // Keeps the maximum number of chunks pending; none may be rejected, because
-  // each reply frees a slot.
+  // Always keeps the maximum number of chunks pending. The server must not
+  // reject a chunk, because each reply frees a slot.
   void Stream(std::shared_ptr<Files> client, const std::string& path) {
     FileRequest open;
     open.action = FileAction::kOpenToWrite;
@@ -149,7 +150,7 @@ class FileServerSchedule {
       if (sent.size() == protocol::kMaxUnansweredChunks) {
         const absl::Status first = sent.front().Wait().status();
         sent.pop_front();
-        // Chunks after a rejected one wait for it.
+        // Later chunks wait for the rejected chunk and cannot be written.
         if (!first.ok()) {
           client.reset();
           for (auto& piece : sent) piece.Wait().status().IgnoreError();
@@ -190,7 +191,7 @@ TEST(FileServerScheduleTest, EveryOperationIsAnsweredOnce) {
     num_whole += schedule.num_whole();
     num_failed += schedule.num_failed();
   }
-  // Both happen, and often.
+  // Files are completed in many schedules, and fail in many schedules.
   EXPECT_GT(num_whole, static_cast<int>(count / 2));
   EXPECT_GT(num_failed, static_cast<int>(count / 2));
 }

@@ -1,4 +1,4 @@
-// Requests of honest and hostile clients to a writer's files.
+// Tests of a FileServer with requests of correct clients and of hostile ones.
 #include "libs/checkpoint_writer/file_server.h"
 
 #include <algorithm>
@@ -81,7 +81,8 @@ class FileServerTest : public testing::Test {
     EXPECT_OK(opened);
     return opened.ok() ? opened->file : 0;
   }
-  // Results, in order of completion.
+  // Starts a request. Its result is appended to the results, which are in the
+  // order of completion.
   void Begin(Files& client, FileRequest request,
              absl::Time deadline = absl::InfiniteFuture(),
              std::shared_ptr<Cancellation> cancellation = nullptr) {
@@ -118,7 +119,7 @@ TEST_F(FileServerTest, ChunksAreWrittenInOffsetOrder) {
   EXPECT_EQ(server_.num_open_files(), 0);
 }
 
-TEST_F(FileServerTest, ClosingClientEndsFileWithGap) {
+TEST_F(FileServerTest, DestroyedClientEndsFileWithGap) {
   auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   Begin(*client, PieceAt(file, 3, "def"));
@@ -131,7 +132,7 @@ TEST_F(FileServerTest, ClosingClientEndsFileWithGap) {
   EXPECT_EQ(On("/a"), "");  // its creator deletes it by name
 }
 
-TEST_F(FileServerTest, OverlappingChunksAbandonTheFile) {
+TEST_F(FileServerTest, OverlappingChunksMakeTheFileFail) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   Begin(*client, PieceAt(file, 2, "cdef"));
@@ -160,7 +161,7 @@ TEST_F(FileServerTest, WrongOffsetsAndSizesAreRejected) {
   EXPECT_THAT(
       Do(*client, PieceAt(file, 3, std::string(kMaxFileChunkBytes + 1, 'x'))),
       StatusIs(kInvalid));
-  // None of them did the file any harm.
+  // The rejected requests did not damage the file.
   ASSERT_OK(Do(*client, PieceAt(file, 3, "def")));
   ASSERT_OK(Do(*client, EndAt(FileAction::kClose, file, 6)));
   EXPECT_EQ(On("/a"), "abcdef");
@@ -177,7 +178,7 @@ TEST_F(FileServerTest, QueuedChunksPerFileAreBounded) {
   EXPECT_THAT(answers_, Each(StatusIs(kTooMuch, "no more may be")));
 }
 
-// Each reply frees the slot for the next chunk.
+// Each reply frees a slot, so that the client may send one more chunk.
 TEST_F(FileServerTest, EachReplyAllowsOneMoreChunk) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
@@ -241,7 +242,7 @@ TEST_F(FileServerTest, OpenFilesPerClientAreBounded) {
             128);
   EXPECT_THAT(answers_.front(),
               StatusIs(kTooMuch, "raise max_open_files_per_client"));
-  // Others are not concerned.
+  // The limit of one client does not affect other clients.
   const auto other = server_.NewClient();
   EXPECT_NE(Open(*other, "/b"), 0u);
   client.reset();
@@ -262,7 +263,7 @@ TEST_F(FewFilesTest, OpenFilesOfAllClientsAreBounded) {
   const uint64_t read = Open(*other, "/r", FileAction::kOpenToRead);
   EXPECT_THAT(Do(*other, NameRequest(FileAction::kOpenToWrite, "/d")),
               StatusIs(kTooMuch, "raise max_open_files there"));
-  // A failed open does not keep its slot.
+  // A failed open frees its slot.
   ASSERT_OK(Do(*other, EndAt(FileAction::kClose, read, 0)));
   for (int i = 0; i < 10; ++i) {
     EXPECT_THAT(Do(*other, NameRequest(FileAction::kOpenToWrite, "/no/d")),
@@ -271,7 +272,7 @@ TEST_F(FewFilesTest, OpenFilesOfAllClientsAreBounded) {
   EXPECT_NE(Open(*other, "/d"), 0u);
 }
 
-// A file abandoned on a hung disk still counts as open.
+// A file that was abandoned on a hung disk counts as open until it is closed.
 TEST_F(FewFilesTest, FileCountsAsOpenUntilClosed) {
   const auto client = server_.NewClient();
   disk_.Shut(scheduler_, "a");
@@ -297,7 +298,8 @@ TEST_F(FileServerTest, CancelledOperationIsNotStarted) {
   cancellation->Cancel(absl::CancelledError("not wanted"));
   EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled,
                                              "not wanted")));
-  // There is a permanent gap now.
+  // Because the cancelled chunk is missing, the file has a permanent gap, and
+  // later chunks fail.
   EXPECT_THAT(Do(*client, PieceAt(file, 0, "abc")),
               StatusIs(absl::StatusCode::kCancelled, "not wanted"));
   answers_.clear();
@@ -315,7 +317,7 @@ TEST_F(FileServerTest, CancelledOperationIsNotStarted) {
   EXPECT_FALSE(disk_.FileExists("/e").ok());
 }
 
-// No other code could close it.
+// After the cancellation nobody else could close the file.
 TEST_F(FileServerTest, FileCancelledDuringOpenIsClosed) {
   auto client = server_.NewClient();
   auto cancellation = std::make_shared<Cancellation>();
@@ -337,7 +339,7 @@ TEST_F(FileServerTest, FileCancelledDuringOpenIsClosed) {
   EXPECT_TRUE(server_.WaitUntilUnused(clock_.Now(), absl::Minutes(1)));
 }
 
-// However many files of one client are stuck, others have room.
+// Even if many files of one client hang, other clients are served.
 TEST_F(FileServerTest, HungDiskOfOneClientDoesNotBlockOthers) {
   const auto stuck = server_.NewClient();
   const auto other = server_.NewClient();
@@ -359,8 +361,8 @@ TEST_F(FileServerTest, HungDiskOfOneClientDoesNotBlockOthers) {
   EXPECT_THAT(answers_, Each(IsOk()));
 }
 
-// One client may do one thing more; what another asks for after a thousand of
-// its requests has its turn soon.
+// After a thousand requests of one client, a request of another client is
+// served soon: the first client may get only one more operation before it.
 TEST_F(FileServerTest, ClientsAreServedRoundRobin) {
   const auto greedy = server_.NewClient();
   const auto modest = server_.NewClient();
@@ -395,10 +397,10 @@ TEST_F(FileServerTest, LargeDirectoriesAreListedInPages) {
   }
   FileRequest request = NameRequest(FileAction::kListDirectory, "/");
   ASSERT_OK_AND_ASSIGN(FileAnswer page, Do(*client, request));
-  EXPECT_GT(page.size, 0u);  // names that follow
+  EXPECT_GT(page.size, 0u);  // more names follow
   std::vector<std::string> names = page.names;
   while (page.size > 0) {
-    // A name that was deleted meanwhile is still a valid page position.
+    // A name that was deleted between two pages is still a valid position.
     ASSERT_OK(disk_.DeleteFile(absl::StrCat("/", names.back())));
     request.to = names.back();
     const uint64_t left = page.size;

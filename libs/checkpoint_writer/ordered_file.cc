@@ -18,7 +18,7 @@ constexpr uint64_t kMaxAhead =
 
 absl::Status IsClosed(absl::string_view path) {
   return absl::FailedPreconditionError(
-      absl::StrCat("write ", path, ": it has been closed"));
+      absl::StrCat("write ", path, ": the file has been closed"));
 }
 
 void Answer(protocol::Files::Done done, const absl::Status& status) {
@@ -68,7 +68,8 @@ void OrderedFile::Operate(FileRequest request, absl::Time deadline,
     return done(refused);
   }
   if (cancellation != nullptr) {
-    // Used by this call only, so the callback need not be revoked.
+    // The Cancellation is used by this call only, so the callback need not be
+    // deregistered.
     const auto give_up = [weak = weak_from_this(),
                           position](const absl::Status& cause) {
       if (const auto file = weak.lock()) file->GiveUp(position, cause);
@@ -131,8 +132,9 @@ void OrderedFile::RunSoonIfNeeded() {
   options_.run([self = shared_from_this()] { self->Run(); });
 }
 
-// Writes one chunk per turn, so that other files get theirs. Its memory and
-// quota are released before its caller is notified.
+// Writes one chunk for each turn in the queue, so that other files are served
+// in between. The memory and quota of the chunk are released before its caller
+// is notified.
 void OrderedFile::Run() {
   Chunk chunk;
   absl::Status status;
@@ -143,7 +145,7 @@ void OrderedFile::Run() {
     chunk.request.bytes = {};
   }
   if (EndOfTurn()) {
-    options_.file->Abandon();  // unless it was closed
+    options_.file->Abandon();  // has no effect after Close
     options_.file.reset();
     if (options_.on_closed) options_.on_closed();
   }

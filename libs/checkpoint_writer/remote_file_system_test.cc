@@ -1,6 +1,7 @@
-// A checkpoint writer's files as seen from elsewhere: what every FileSystem
-// owes its users, over a simulated network and over sockets; order, bounds, and
-// what a program sees when the disk, the connection or the writer fails.
+// Tests of a checkpoint writer's files through RemoteFileSystem, over a
+// simulated network and over sockets. They check the contract of FileSystem,
+// the order of chunks, the limits, and the errors that a program gets when the
+// disk, the connection or the writer fails.
 #include "libs/protocol/files/remote_file_system.h"
 
 #include <algorithm>
@@ -32,7 +33,8 @@ using protocol::RemoteFileSystemOptions;
 
 constexpr absl::StatusCode kGone = absl::StatusCode::kUnavailable;
 
-// A RemoteFileSystem that owns the writer at its other end.
+// SimulatedEnd is a RemoteFileSystem that owns the writer to which it is
+// connected.
 struct SimulatedEnd {
   SimulatedEnd() {
     EXPECT_OK(disk.CreateDirectories("/root/t"));
@@ -78,7 +80,7 @@ std::string Bytes(size_t size) {
 
 class RemoteFileSystemTest : public testing::Test {
  protected:
-  // Runs `work` beside the test, as a kernel would.
+  // Runs `work` on another thread than the test, as a kernel does.
   void Begin(Scheduler::Closure work) {
     files_.scheduler().Schedule(Pool::kBlocking, std::move(work));
   }
@@ -97,7 +99,7 @@ class RemoteFileSystemTest : public testing::Test {
   SimulatedFiles files_;
 };
 
-// A small piece overtakes large ones, which stream beside it.
+// A small chunk overtakes large chunks that are still being sent.
 TEST_F(RemoteFileSystemTest, ReorderedChunksAreWrittenInOrder) {
   const std::string bytes = Bytes(5 * kMaxFileChunkBytes + 1000);
   for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -125,7 +127,7 @@ TEST_F(RemoteFileSystemTest, LargeFilesAreReadWhole) {
   auto remote = files_.NewFileSystem();
   EXPECT_EQ(remote->ReadFile("/a").value(), bytes);
   ASSERT_OK_AND_ASSIGN(const auto file, remote->NewRandomAccessFile("/a"));
-  // Small reads, in order and not.
+  // Small reads at ascending and at other offsets.
   for (const uint64_t offset : {uint64_t{0}, uint64_t{100}, uint64_t{262000},
                                 uint64_t{5}, bytes.size() - 10}) {
     std::string buffer(1000, '?');
@@ -135,7 +137,8 @@ TEST_F(RemoteFileSystemTest, LargeFilesAreReadWhole) {
   }
 }
 
-// Like a hundred parameter servers that keep all checkpoints for some days.
+// The directory is as large as with a hundred parameter servers that keep all
+// checkpoints for some days.
 TEST_F(RemoteFileSystemTest, LargeDirectoriesAreListedCompletely) {
   std::vector<std::string> names;
   for (int i = 10'000; i < 19'000; ++i) {
@@ -148,7 +151,7 @@ TEST_F(RemoteFileSystemTest, LargeDirectoriesAreListedCompletely) {
   EXPECT_TRUE(listed == names) << listed.size();
 }
 
-// Many small reads in order are few messages.
+// Many small reads in order must need only a few messages.
 TEST_F(RemoteFileSystemTest, SmallReadsAreReadAhead) {
   ASSERT_OK(disk_.WriteFileAtomically("/a", Bytes(1000000)));
   files_.StartWriter(disk_);
@@ -167,7 +170,8 @@ TEST_F(RemoteFileSystemTest, SmallReadsAreReadAhead) {
   EXPECT_LT(messages, 20);
 }
 
-// The numbers are those of files.h: 16 MiB there, 17 MiB here.
+// The limits are those of files.h: 16 MiB in the writer and 17 MiB in the
+// client.
 TEST_F(RemoteFileSystemTest, SlowDiskBoundsMemoryOnBothSides) {
   GatedFileSystem disk;
   disk.Shut(files_.scheduler(), "slow");
@@ -187,14 +191,14 @@ TEST_F(RemoteFileSystemTest, SlowDiskBoundsMemoryOnBothSides) {
     }();
   });
   files_.Settle();
-  files_.Pass(absl::Minutes(5));  // no disk is given up so soon
+  files_.Pass(absl::Minutes(5));  // shorter than the timeout
   EXPECT_EQ(disk.num_waiting(), 1);
   EXPECT_LE(accepted, kMaxWrittenBytes);
   EXPECT_GT(accepted, kMaxUnansweredChunks * kMaxFileChunkBytes);
   EXPECT_LE(WaitingBytes(),
             int64_t{kMaxUnansweredChunks} * int64_t{kMaxFileChunkBytes});
   EXPECT_GT(WaitingBytes(), 0);
-  // Another file of the same client continues.
+  // Another file of the same client can be written meanwhile.
   ASSERT_OK(Write(*remote, "/fast", bytes));
   EXPECT_EQ(written.code(), absl::StatusCode::kUnknown);
   disk.Open();
@@ -222,7 +226,7 @@ TEST_F(RemoteFileSystemTest, HungDiskFailsAtTheDeadline) {
   EXPECT_EQ(files_.writer().server().num_open_files(), 0);
 }
 
-// After a first timeout, later calls must not wait again.
+// After the first timeout, later calls must fail without waiting again.
 TEST_F(RemoteFileSystemTest, HungDiskCostsOneTimeout) {
   using What = GatedFileSystem::What;
   using Stuck = std::pair<std::string, What>;
@@ -269,7 +273,8 @@ TEST_F(RemoteFileSystemTest, CancelledSaveReturnsDespiteHungDisk) {
   EXPECT_EQ(disk.ListDirectory("/").value(), std::vector<std::string>());
 }
 
-// After a failed Sync the contents of the disk are unknown.
+// After a failed Sync, the contents of the disk are unknown. So all later calls
+// return the first error.
 TEST_F(RemoteFileSystemTest, FirstErrorOfFileIsKept) {
   FailingFileSystem disk(disk_);
   files_.StartWriter(disk);
@@ -293,7 +298,7 @@ TEST_F(RemoteFileSystemTest, AbandonedFileDoesNotBlock) {
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
   ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/slow"));
-  // As many chunks as may be pending, and one that is buffered.
+  // Write the maximum number of pending chunks, and one that is only buffered.
   ASSERT_OK(
       file->Append(Bytes(kMaxUnansweredChunks * kMaxFileChunkBytes + 10)));
   files_.Settle();
@@ -305,7 +310,8 @@ TEST_F(RemoteFileSystemTest, AbandonedFileDoesNotBlock) {
   file.reset();
   EXPECT_EQ(files_.scheduler().clock().Now(), before);
   files_.Settle();
-  // The write of this chunk has begun.
+  // Memory of the other chunks is released. This chunk is still in memory
+  // because its write has begun.
   EXPECT_EQ(WaitingBytes(), int64_t{kMaxFileChunkBytes});
   disk.Open();
   files_.Settle();
@@ -349,7 +355,7 @@ TEST_F(RemoteFileSystemTest, EveryDiskErrorIsReported) {
     disk.FailOperation(i, absl::InternalError("write: Input/output error"));
     const absl::Status failed = save();
     disk.Heal();
-    // The last one of a file that has been synced may be its end alone.
+    // After a successful Sync, the failing operation may be only the Close.
     EXPECT_THAT(failed,
                 StatusIs(absl::StatusCode::kInternal, "Input/output error"))
         << i;
@@ -367,7 +373,7 @@ TEST_F(RemoteFileSystemTest, LostConnectionEndsOpenFiles) {
   files_.Settle();
   EXPECT_THAT(file->Sync(), StatusIs(kGone, "zmq://server:7000"));
   EXPECT_EQ(files_.writer().server().num_open_files(), 0);
-  // Open files do not survive a reconnect.
+  // Files that were open before a reconnect cannot be used any more.
   files_.Pass(absl::Seconds(10));
   char buffer[10];
   EXPECT_THAT(read->Read(0, 10, buffer), StatusIs(kGone, "is not open"));
@@ -375,7 +381,7 @@ TEST_F(RemoteFileSystemTest, LostConnectionEndsOpenFiles) {
   EXPECT_OK(Write(*remote, "/a", Bytes(10)));
 }
 
-// In the middle of an Append, at each of the first messages.
+// The connection is lost during an Append, after each of the first messages.
 TEST_F(RemoteFileSystemTest, LostConnectionNeverHangsCallers) {
   for (uint64_t cut = 1; cut < 30; ++cut) {
     MemoryFileSystem disk;
@@ -389,7 +395,7 @@ TEST_F(RemoteFileSystemTest, LostConnectionNeverHangsCallers) {
       return hook_result;
     });
     (void)Write(*remote, "/a", Bytes(6 * kMaxFileChunkBytes));
-    // Small and redone, as a save is.
+    // The write is small and is repeated after an error, as in a save.
     absl::Status again = Write(*remote, "/a", Bytes(10));
     if (!again.ok()) again = Write(*remote, "/a", Bytes(10));
     EXPECT_OK(again) << cut;
@@ -399,7 +405,7 @@ TEST_F(RemoteFileSystemTest, LostConnectionNeverHangsCallers) {
   }
 }
 
-TEST_F(RemoteFileSystemTest, KilledWriterIsReportedAndReconnected) {
+TEST_F(RemoteFileSystemTest, KilledWriterIsReportedThenReconnected) {
   GatedFileSystem disk;
   disk.Shut(files_.scheduler(), "a");
   files_.StartWriter(disk);
@@ -413,13 +419,14 @@ TEST_F(RemoteFileSystemTest, KilledWriterIsReportedAndReconnected) {
   });
   files_.Settle();
   EXPECT_FALSE(ended);
-  disk.Open();  // a killed process leaves no waiting calls
+  disk.Open();  // ends the waiting calls of the killed writer
   files_.KillWriter();
   files_.Settle();
   ASSERT_TRUE(ended);
   EXPECT_THAT(written, StatusIs(kGone, "zmq://server:7000/a"));
   EXPECT_LE(files_.scheduler().clock().Now() - before, absl::Seconds(10));
-  // No writer: reported after the connection timeout, then at once.
+  // Without a writer, the first call fails after the connection timeout, and
+  // the next call fails at once.
   EXPECT_THAT(remote->DeleteFile("/a"), StatusIs(kGone, "is it"));
   const absl::Time later = files_.scheduler().clock().Now();
   EXPECT_THAT(remote->DeleteFile("/a"), StatusIs(kGone, "zmq://server:7000"));
@@ -439,7 +446,8 @@ TEST_F(RemoteFileSystemTest, ClientWaitsForWriterToStart) {
   EXPECT_OK(written);
 }
 
-// While a save is paced nothing is on its way that the loss could end.
+// A paced save pauses between chunks. If the connection is lost during a pause,
+// no message is pending that could return the error.
 TEST_F(RemoteFileSystemTest, WriterRestartBetweenChunksIsReported) {
   files_.StartWriter(disk_);
   auto remote = files_.NewFileSystem();
@@ -450,13 +458,13 @@ TEST_F(RemoteFileSystemTest, WriterRestartBetweenChunksIsReported) {
   files_.Settle();
   files_.StartWriter(disk_, {.incarnation = 23});
   files_.Pass(absl::Seconds(5));
-  ASSERT_OK(remote->FileExists("/a"));  // there is a connection again
+  ASSERT_OK(remote->FileExists("/a"));  // the connection is back
   ASSERT_OK(file->Append(Bytes(kMaxFileChunkBytes)));
   EXPECT_THAT(file->Sync(), StatusIs(kGone, "zmq://server:7000/a"));
 }
 
-// A file that was open at the writer before has no part in what the next one
-// keeps under the same name.
+// Data for a file that was open in the previous writer must not reach a new
+// file of the same name in the restarted writer.
 TEST_F(RemoteFileSystemTest, RestartedWriterDropsOldOpenFiles) {
   files_.StartWriter(disk_);
   auto remote = files_.NewFileSystem();
@@ -466,14 +474,14 @@ TEST_F(RemoteFileSystemTest, RestartedWriterDropsOldOpenFiles) {
   files_.StartWriter(disk_, {.incarnation = 23});
   files_.Pass(absl::Seconds(5));
   ASSERT_OK_AND_ASSIGN(auto new_file, remote->NewWritableFile("/a"));
-  EXPECT_OK(old_file->Append("old"));  // gathered
+  EXPECT_OK(old_file->Append("old"));  // buffered in the client
   EXPECT_FALSE(old_file->Close().ok());
   ASSERT_OK(new_file->Append("new"));
   ASSERT_OK(new_file->Close());
   EXPECT_EQ(disk_.ReadFile("/a").value(), "new");
 }
 
-// Writers that drain, and clients that were connected before.
+// Tests of writers that drain while clients are connected.
 class DrainingWriterTest : public RemoteFileSystemTest {
  protected:
   DrainingWriterTest() {
@@ -483,7 +491,7 @@ class DrainingWriterTest : public RemoteFileSystemTest {
     writing_->SetExpectsSaves(true);
     files_.Settle();
   }
-  // When it has drained: ended_.
+  // Starts to drain the writer, and sets ended_ when it has drained.
   void BeginDrain() {
     begin_ = Now();
     files_.writer().server().Drain();
@@ -503,7 +511,7 @@ class DrainingWriterTest : public RemoteFileSystemTest {
   std::optional<absl::Time> ended_;
 };
 
-TEST_F(DrainingWriterTest, ServesWritersUntilTheyDisconnect) {
+TEST_F(DrainingWriterTest, ClientsMayWriteUntilTheyDisconnect) {
   ASSERT_OK_AND_ASSIGN(auto file, writing_->NewWritableFile("/b"));
   ASSERT_OK(file->Append(Bytes(2 * kMaxFileChunkBytes)));
   BeginDrain();
@@ -511,12 +519,12 @@ TEST_F(DrainingWriterTest, ServesWritersUntilTheyDisconnect) {
   ASSERT_OK(file->Close());
   EXPECT_EQ(disk_.ReadFile("/b").value(),
             Bytes(2 * kMaxFileChunkBytes) + "end");
-  EXPECT_OK(Write(*writing_, "/c", "c"));  // the next one of the save
+  EXPECT_OK(Write(*writing_, "/c", "c"));  // the next file of the save
   files_.Pass(absl::Seconds(1));
   EXPECT_FALSE(ended_);
   file.reset();
   writing_.reset();
-  files_.Pass(absl::Seconds(2));  // it might come back
+  files_.Pass(absl::Seconds(2));  // the client may still reconnect
   EXPECT_TRUE(ended_);
   EXPECT_TRUE(in_time_);
 }
@@ -532,19 +540,19 @@ TEST_F(DrainingWriterTest, ClientThatOnlyReadMayWrite) {
   EXPECT_FALSE(ended_);
   EXPECT_OK(Write(*restored, "/b", Bytes(3 * kMaxFileChunkBytes)));
   restored.reset();
-  files_.Pass(absl::Seconds(2));  // it might come back
+  files_.Pass(absl::Seconds(2));  // the client may still reconnect
   EXPECT_TRUE(ended_);
 }
 
 TEST_F(DrainingWriterTest, ReconnectedClientMayWrite) {
   files_.network().Cut("client", "server");
-  files_.Pass(absl::Seconds(5));  // it asks for nothing
+  files_.Pass(absl::Seconds(5));  // the client sends no requests
   BeginDrain();
   files_.Pass(absl::Seconds(1));
   EXPECT_FALSE(ended_);
   EXPECT_OK(Write(*writing_, "/b", Bytes(3 * kMaxFileChunkBytes)));
   writing_.reset();
-  files_.Pass(absl::Seconds(2));  // it might come back
+  files_.Pass(absl::Seconds(2));  // the client may still reconnect
   EXPECT_TRUE(ended_);
   EXPECT_TRUE(in_time_);
 }
@@ -555,7 +563,7 @@ TEST_F(DrainingWriterTest, NewConnectionsAreRefused) {
   EXPECT_THAT(late->NewWritableFile("/b"), StatusIs(kGone, "shutting down"));
 }
 
-TEST_F(DrainingWriterTest, WaitsLessForFileLeftOpen) {
+TEST_F(DrainingWriterTest, WaitsLessForAnIdleOpenFile) {
   ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
   BeginDrain();
   files_.Pass(absl::Seconds(3));
@@ -571,7 +579,8 @@ TEST_F(DrainingWriterTest, WaitsLessForFileLeftOpen) {
   EXPECT_TRUE(in_time_);
 }
 
-// Its program has no monitored session, so no save will come.
+// The program does not have a monitored session, so it will not save again. An
+// event file that it keeps open must not delay the drain.
 TEST_F(DrainingWriterTest, DoesNotWaitForEventFilesOnly) {
   writing_->SetExpectsSaves(false);
   ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
@@ -585,7 +594,7 @@ TEST_F(DrainingWriterTest, DoesNotWaitForEventFilesOnly) {
   EXPECT_EQ(disk_.ReadFile("/events").value(), "x");
 }
 
-TEST_F(DrainingWriterTest, EndsWithTheLastMonitoredSession) {
+TEST_F(DrainingWriterTest, DrainEndsWithTheLastMonitoredSession) {
   ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
   const auto other = files_.NewFileSystem(12);
   other->SetExpectsSaves(true);
@@ -602,7 +611,7 @@ TEST_F(DrainingWriterTest, EndsWithTheLastMonitoredSession) {
   EXPECT_TRUE(in_time_);
 }
 
-TEST_F(DrainingWriterTest, WaitsForOpenSave) {
+TEST_F(DrainingWriterTest, DrainWaitsForAnOpenSave) {
   writing_->SetExpectsSaves(false);
   ASSERT_OK_AND_ASSIGN(auto file, writing_->NewWritableFile("/b"));
   BeginDrain();
@@ -612,11 +621,11 @@ TEST_F(DrainingWriterTest, WaitsForOpenSave) {
   }
   EXPECT_FALSE(ended_);
   EXPECT_OK(file->Close());
-  files_.Pass(absl::Seconds(10));  // the writer is used until it has drained
+  files_.Pass(absl::Seconds(10));  // the writer still drains
   EXPECT_TRUE(ended_);
 }
 
-// The client repeats its expectation after a reconnect.
+// After a reconnect, the client reports again that it expects saves.
 TEST_F(DrainingWriterTest, SaveExpectationSurvivesReconnect) {
   ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
   files_.network().Cut("client", "server");
@@ -629,7 +638,7 @@ TEST_F(DrainingWriterTest, SaveExpectationSurvivesReconnect) {
   EXPECT_TRUE(ended_);
 }
 
-// An evaluator looks for checkpoints.
+// An evaluator that only looks for checkpoints must not delay the drain.
 TEST_F(DrainingWriterTest, ReadsDoNotExtendTheDrain) {
   const auto reading = files_.NewFileSystem(12);
   EXPECT_OK(reading->FileExists("/a"));

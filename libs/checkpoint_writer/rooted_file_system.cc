@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Returns the components of `path` below the root; "" is the root.
+// Returns the components of `path` below the root, or "" if `path` is the root.
 absl::StatusOr<std::string> NamesBelowRoot(absl::string_view path) {
   if (path.empty()) return PosixError(ENOENT, "open", path);
   if (path.find('\0') != absl::string_view::npos) {

@@ -1,14 +1,15 @@
-// RootedFileSystem exposes the part of a FileSystem below one directory:
-// "/ckpt/model" and "ckpt/model" are ROOT/ckpt/model.
+// RootedFileSystem gives access to the part of a FileSystem below one
+// directory, the root: "/ckpt/model" and "ckpt/model" both mean
+// ROOT/ckpt/model.
 //
-// No path leads outside: a path with a component ".." or a zero byte is
-// INVALID_ARGUMENT. Symbolic links below the root are followed, wherever they
-// lead: only the owner of the machine can have made them, because a FileSystem
-// creates none. The root itself cannot be deleted or renamed
+// No path leads outside of the root: a path with a component ".." or a zero
+// byte is INVALID_ARGUMENT. Symbolic links below the root are followed, even if
+// they lead outside. A FileSystem does not create links, so only the owner of
+// the machine can have made them. The root itself cannot be deleted or renamed
 // (PERMISSION_DENIED).
 //
-// Errors are those of the underlying file system, with its paths. Threads: as
-// FileSystem.
+// Errors are those of the underlying file system, with its paths. Threads: the
+// same rules as for FileSystem.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_ROOTED_FILE_SYSTEM_H_
 #define WEFT_LIBS_CHECKPOINT_WRITER_ROOTED_FILE_SYSTEM_H_
 
@@ -22,7 +23,8 @@ namespace weft {
 
 class RootedFileSystem : public FileSystem {
  public:
-  // `base` must outlive it and its files. `root` is a directory of it.
+  // `base` must outlive this object and its files. `root` is a directory in
+  // `base`.
   RootedFileSystem(FileSystem& base, std::string root)
       : base_(base), root_(std::move(root)) {}
 
@@ -48,7 +50,7 @@ class RootedFileSystem : public FileSystem {
   absl::Status SyncDirectory(absl::string_view path) override;
 
  private:
-  // As PathOf; an error for the root itself.
+  // Returns the same as PathOf, but an error for the root itself.
   absl::StatusOr<std::string> PathBelow(absl::string_view path) const;
 
   FileSystem& base_;

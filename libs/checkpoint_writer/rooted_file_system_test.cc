@@ -1,4 +1,4 @@
-// Nothing leads out of a root.
+// Tests that no path leads out of the root.
 #include "libs/checkpoint_writer/rooted_file_system.h"
 
 #include <unistd.h>
@@ -87,8 +87,8 @@ TEST(RootedFileSystemTest, RootCannotBeDeletedOrRenamed) {
   EXPECT_OK(disk.FileExists("/root"));
 }
 
-// A FileSystem creates no links: only the owner of the machine can, to point to
-// another disk.
+// A FileSystem does not create links. Only the owner of the machine can create
+// a link, for example to another disk.
 TEST(RootedFileSystemTest, SymlinksBelowTheRootAreFollowed) {
   LocalFileSystem disk;
   const std::string base = absl::StrCat(testing::TempDir(), "/rooted_test");
@@ -101,7 +101,7 @@ TEST(RootedFileSystemTest, SymlinksBelowTheRootAreFollowed) {
   ASSERT_OK(files.WriteFileAtomically("/big/a", "bytes"));
   EXPECT_EQ(disk.ReadFile(absl::StrCat(base, "/other_disk/a")).value(),
             "bytes");
-  // Deletes only the link.
+  // Deletes only the link and not the directory to which it points.
   ASSERT_OK(files.DeleteRecursively("/big"));
   EXPECT_OK(disk.FileExists(absl::StrCat(base, "/other_disk/a")));
   (void)disk.DeleteRecursively(base);

@@ -1,7 +1,8 @@
-// GatedFileSystem simulates a hung disk in tests: appends and deletions, or
-// syncs, block until the gate is opened. Other calls go to another FileSystem.
+// GatedFileSystem simulates a hung disk in tests. Appends and deletions, or
+// syncs, block until the gate is opened. All calls are passed to another
+// FileSystem.
 //
-// Threads: safe; waits go through the Scheduler.
+// Threads: thread-safe. Waits use the Scheduler.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_TESTING_GATED_FILE_SYSTEM_H_
 #define WEFT_LIBS_CHECKPOINT_WRITER_TESTING_GATED_FILE_SYSTEM_H_
 
@@ -19,7 +20,7 @@ namespace weft {
 
 class GatedFileSystem : public MemoryFileSystem {
  public:
-  // kAppend: appends, and deletions.
+  // Which operations block. kAppend blocks appends and deletions.
   enum class What { kAppend, kSync };
   // Blocks operations on files whose path contains `name`; waits use
   // `scheduler`.

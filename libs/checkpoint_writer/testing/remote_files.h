@@ -1,7 +1,7 @@
-// Test fixtures of a checkpoint writer and its remote clients, over a simulated
-// network or over sockets in one process.
+// Test fixtures with a checkpoint writer and its remote clients, over a
+// simulated network or over sockets in one process.
 //
-// Threads: the test's own.
+// Threads: the fixtures must be used by the thread of the test.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_TESTING_REMOTE_FILES_H_
 #define WEFT_LIBS_CHECKPOINT_WRITER_TESTING_REMOTE_FILES_H_
 
@@ -31,11 +31,11 @@ namespace weft {
 
 inline constexpr char kTestWriter[] = "/job:checkpoint_writer/replica:0/task:0";
 
-// A listening writer.
+// TestWriter is a checkpoint writer that listens for clients.
 class TestWriter {
  public:
   struct Options {
-    FileSystem* files = nullptr;  // outlives it, as do the others
+    FileSystem* files = nullptr;  // these objects outlive the writer
     Scheduler* scheduler = nullptr;
     bus::Transport* transport = nullptr;
     bus::Address address;
@@ -76,8 +76,8 @@ class TestWriter {
   std::unique_ptr<bus::Endpoint> endpoint_;
 };
 
-// A simulated network of a writer, "server", and clients, "client", with
-// manually advanced time.
+// SimulatedFiles is a simulated network with a writer, "server", and clients,
+// "client". The test advances the time.
 class SimulatedFiles {
  public:
   explicit SimulatedFiles(uint64_t seed = 1)
@@ -89,7 +89,7 @@ class SimulatedFiles {
 
   SimulatedScheduler& scheduler() { return scheduler_; }
   bus::MemoryNetwork& network() { return network_; }
-  // Receive buffers of the writer.
+  // Returns the receive buffers of the writer.
   BufferPool& writers_memory() { return server_.buffers; }
   bus::Transport& clients_transport() { return *client_.transport; }
 
@@ -102,7 +102,7 @@ class SimulatedFiles {
   }
   TestWriter& writer() { return *writer_; }
   void StopWriter() { writer_.reset(); }
-  // Simulates a kill: a restarted process has a new transport.
+  // Simulates a kill of the writer. A restarted process has a new transport.
   void KillWriter() {
     network_.Kill("server");
     network_.Reap("server");
@@ -155,7 +155,8 @@ class SimulatedFiles {
   std::unique_ptr<TestWriter> writer_;
 };
 
-// A writer and a client of it in one process, with threads and sockets.
+// SocketFiles is a writer and one client in one process, with threads and
+// sockets.
 class SocketFiles {
  public:
   explicit SocketFiles(FileSystem& files)
