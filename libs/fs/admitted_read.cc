@@ -9,14 +9,16 @@
 namespace weft {
 namespace {
 
-// Chunk size for a file that grew, and maximum chunk size.
+// The chunk size for a file that grew while it was read, and the maximum chunk
+// size.
 constexpr uint64_t kReadOnAtOnce = uint64_t{64} << 10;
 constexpr uint64_t kMostReadAtOnce = uint64_t{64} << 20;
 
-// Returns how much to read next, after `filled` of `expected` bytes.
+// Returns how many bytes to read next, after `filled` of `expected` bytes were
+// read.
 size_t RoomAfter(uint64_t filled, uint64_t expected) {
-  // One byte more than expected, to detect that a file grew; and never much
-  // more than already read, whatever size is expected.
+  // Read one byte more than expected, to detect that the file grew. Even if the
+  // expected size is wrong, never allocate much more than was already read.
   const uint64_t left = expected >= filled ? expected - filled : kReadOnAtOnce;
   return static_cast<size_t>(std::min(left, kMostReadAtOnce - 1) + 1);
 }
@@ -40,8 +42,8 @@ absl::StatusOr<std::string> ReadAdmittedFile(
     filled += read;
     if (read < room) break;
     if (filled <= expected || filled + kReadOnAtOnce < admitted) continue;
-    // The file grew, or reports no size, as devices do: grow by half, like the
-    // string.
+    // The file grew, or reports no size, as devices do. Ask for half as much
+    // again, which is also how the string grows.
     admitted = filled + std::max<uint64_t>(filled / 2, kMostReadAtOnce);
     RETURN_IF_ERROR(admit(admitted));
   }

@@ -1,5 +1,5 @@
-// ReadAdmittedFile is FileSystem::ReadFile with admission control of its
-// memory.
+// ReadAdmittedFile reads a file like FileSystem::ReadFile, but asks for
+// admission before it allocates memory.
 #ifndef WEFT_LIBS_FS_ADMITTED_READ_H_
 #define WEFT_LIBS_FS_ADMITTED_READ_H_
 
@@ -14,9 +14,10 @@
 
 namespace weft {
 
-// Returns the file's contents. `admit` is called before memory is allocated:
-// with the reported size of the file, and again with more whenever it turns out
-// to be longer. Its error is returned.
+// Returns the contents of the file. `admit` is called with the number of bytes
+// before memory is allocated: first with the reported size of the file, and
+// again with a larger number whenever the file turns out to be longer. If
+// `admit` returns an error, this error is returned.
 absl::StatusOr<std::string> ReadAdmittedFile(
     FileSystem& files, absl::string_view path,
     absl::FunctionRef<absl::Status(uint64_t bytes)> admit);

@@ -9,11 +9,12 @@
 
 namespace weft {
 
-// Shared with everything that is counted.
+// Uses counts open files and operations. It is shared with everything that it
+// counts.
 struct ClosableFileSystem::Uses {
   enum class State { kOpen, kClosing, kClosed };
 
-  // Counted while it exists.
+  // A Use is counted while it exists.
   using Use = std::shared_ptr<void>;
 
   static absl::StatusOr<Use> Begin(const std::shared_ptr<Uses>& uses,
@@ -118,8 +119,8 @@ ClosableFileSystem::NewRandomAccessFile(absl::string_view path) {
   return std::make_unique<Reader>(std::move(use), std::move(file));
 }
 
-// Other operations continue while it closes: a pipeline that ends deletes its
-// files.
+// Operations other than opens continue while the file system closes, because a
+// pipeline that ends deletes its files.
 absl::StatusOr<RoutedFileSystem::Place> ClosableFileSystem::Find(
     absl::string_view path) {
   ASSIGN_OR_RETURN(Uses::Use use,

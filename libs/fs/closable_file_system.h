@@ -1,7 +1,7 @@
 // ClosableFileSystem forwards to another file system until it is closed;
-// closing waits for pending operations. It is for owners that end before users
-// of their files: files of a stopped pipeline are closed by threads that are
-// not joined.
+// closing waits for pending operations. It is for owners that are destroyed
+// before the users of their files. For example, threads that nobody joins close
+// the files of a stopped pipeline.
 //
 // Threads: thread-safe; Close must be called once, before destruction.
 #ifndef WEFT_LIBS_FS_CLOSABLE_FILE_SYSTEM_H_
@@ -20,16 +20,17 @@ namespace weft {
 
 class ClosableFileSystem : public RoutedFileSystem {
  public:
-  // Both must outlive this, until it is closed.
+  // `files` and `scheduler` must outlive this object until it is closed.
   ClosableFileSystem(FileSystem& files, Scheduler& scheduler);
   ~ClosableFileSystem() override;
 
-  // Rejects new opens (CANCELLED) from now on. Waits for open files and pending
-  // operations; once there is none, or at `deadline` (returns false), only
-  // files that are still open reach the underlying file system.
+  // Closes the file system. From now on, opening a file is rejected with
+  // CANCELLED. Waits for open files and pending operations, and returns false
+  // if some are left at `deadline`. Afterwards only files that are still open
+  // use the underlying file system.
   bool Close(absl::Time deadline);
 
-  // Number of open files and pending operations.
+  // Returns the number of open files and pending operations.
   int64_t num_in_use() const;
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(

@@ -15,7 +15,8 @@ namespace {
 
 constexpr auto kCancelled = absl::StatusCode::kCancelled;
 
-// Until it is closed, it behaves like the underlying file system.
+// Decorated passes the conformance tests because an open ClosableFileSystem
+// behaves like the underlying file system.
 struct Decorated : public RoutedFileSystem {
   absl::StatusOr<Place> Find(absl::string_view path) override {
     return Place{&files, nullptr, std::string(path)};
@@ -71,7 +72,7 @@ TEST_F(ClosableFileSystemTest, ClosesWhenTheLastFileIsClosed) {
   EXPECT_TRUE(files_.Close(In(absl::Minutes(1))));
   scheduler_.RunUntilIdle();
   EXPECT_THAT(opened, StatusIs(kCancelled, "f: the process"));
-  // The deletion was allowed until Close ended, and is refused since then.
+  // A deletion could succeed until Close ended, and is refused afterwards.
   EXPECT_TRUE(deleted.ok() || absl::IsCancelled(deleted)) << deleted;
   EXPECT_THAT(files_.FileExists("f"), StatusIs(kCancelled));
 }

@@ -35,7 +35,7 @@ class FailingFileSystem::File : public WritableFile {
     RETURN_IF_ERROR(owner_->Begin());
     return base_->Close();
   }
-  // Cannot fail, so it is not counted as an operation.
+  // Abandon cannot fail, so it is not counted as an operation.
   void Abandon() override { base_->Abandon(); }
 
  private:

@@ -1,7 +1,7 @@
 // FailingFileSystem forwards to another FileSystem and injects failures, for
 // tests.
 //
-// Threads: as the underlying FileSystem.
+// Threads: the same rules as for the underlying FileSystem.
 #ifndef WEFT_LIBS_FS_FAILING_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_FAILING_FILE_SYSTEM_H_
 
@@ -17,22 +17,24 @@ namespace weft {
 
 class FailingFileSystem : public FileSystem {
  public:
-  // `base` must outlive it and its files.
+  // `base` must outlive this object and its files.
   explicit FailingFileSystem(FileSystem& base) : base_(base) {}
 
-  // Fails operation number `n` from now (0: the next) with `status`, without
-  // effect; later ones succeed again.
+  // Makes one operation fail with `status` and without any effect: operation
+  // number `n` from now, where 0 is the next operation. Later operations
+  // succeed again.
   void FailOperation(int64_t n, absl::Status status);
-  // Fails all operations from number `n` on, as if the machine were gone.
+  // Makes all operations from number `n` on fail, as if the machine were gone.
   void FailAllFrom(int64_t n, absl::Status status);
-  // Leaves space for `bytes` more: the append that exceeds it writes what fits,
-  // then fails with RESOURCE_EXHAUSTED, like all later ones.
+  // Leaves space for `bytes` more bytes. The append that exceeds the limit
+  // writes what fits, and then fails with RESOURCE_EXHAUSTED. All later appends
+  // fail as well.
   void LimitSpace(uint64_t bytes);
   // Stops injecting failures.
   void Heal();
 
-  // Number of operations so far, on the file system and its files, for tests
-  // that fail each in turn.
+  // Returns the number of operations so far, on the file system and its files.
+  // Tests use it to let each operation fail in turn.
   int64_t num_operations() const;
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
@@ -57,9 +59,9 @@ class FailingFileSystem : public FileSystem {
   class File;
   class Reader;
 
-  // Counts one operation; returns its injected failure, if any.
+  // Counts one operation, and returns its injected failure, or OK.
   absl::Status Begin();
-  // Returns how many of `bytes` still fit.
+  // Takes space for `bytes` bytes, and returns how many of them still fit.
   uint64_t TakeSpace(uint64_t bytes);
 
   FileSystem& base_;

@@ -6,7 +6,8 @@
 namespace weft {
 namespace {
 
-// Without injected failures it behaves like the decorated file system.
+// Decorated passes the conformance tests because a FailingFileSystem without
+// injected failures behaves like the underlying file system.
 struct Decorated : public FailingFileSystem {
   Decorated() : FailingFileSystem(memory) {}
   MemoryFileSystem memory;
@@ -50,7 +51,7 @@ TEST(FailingFileSystemTest, OneOperationFails) {
   EXPECT_EQ(fs.num_operations(), 3);
 }
 
-TEST(FailingFileSystemTest, FullDiskWritesPartially) {
+TEST(FailingFileSystemTest, FullDiskWritesOnlyWhatFits) {
   MemoryFileSystem memory;
   FailingFileSystem fs(memory);
   fs.LimitSpace(5);

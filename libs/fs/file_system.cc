@@ -13,18 +13,22 @@
 namespace weft {
 namespace {
 
-// Whether the path after the host, which may be "[::1]", has a wildcard.
+// Returns whether the path has a wildcard after its host, which may contain
+// brackets itself, as in "[::1]".
 bool HasWildcard(absl::string_view path) {
   path.remove_prefix(SchemeAndHost(path).size());
   return path.find_first_of("*?[\\") != absl::string_view::npos;
 }
 
-// Whether a directory whose listing has that status has no match: it is a file,
-// or missing; or one of several matches, without permission.
+// Returns whether a listing that failed with `status` counts as a directory
+// without matches. This is so if the directory is a file or does not exist, or
+// if it is one of several matches and this program has no permission to list
+// it.
 bool HasNothing(FileSystem& fs, absl::string_view directory,
                 const absl::Status& status, bool is_one_of_several) {
   if (absl::IsFailedPrecondition(status)) {
-    // Also an object store that is not configured, or lacks the bucket.
+    // NOT_FOUND may also mean that the object store is not configured or does
+    // not have the bucket. This must be reported as an error.
     const absl::string_view host = SchemeAndHost(directory);
     return host.empty() || fs.FileExists(absl::StrCat(host, "/")).ok();
   }
@@ -40,7 +44,7 @@ absl::Status WriteAndSync(FileSystem& fs, absl::string_view path,
   return file->Close();
 }
 
-// `directory` may contain wildcards itself.
+// Returns the directories that match `directory`, which may contain wildcards.
 absl::StatusOr<std::vector<std::string>> ExpandDirectories(
     FileSystem& fs, absl::string_view directory) {
   if (!HasWildcard(directory)) {
@@ -55,8 +59,8 @@ absl::Status FileSystem::CreateDirectories(absl::string_view path) {
   const std::string clean = CleanPath(path);
   auto is_directory = IsDirectory(clean);
   if (is_directory.ok() && *is_directory) return absl::OkStatus();
-  // If that is unknown (a too long path, a hung disk), parent directories are
-  // not checked as well.
+  // If it is unknown whether the directory exists (the path is too long, or the
+  // disk hangs), parent directories are not checked either.
   if (!is_directory.ok() && !absl::IsNotFound(is_directory.status())) {
     return is_directory.status();
   }
@@ -67,8 +71,9 @@ absl::Status FileSystem::CreateDirectories(absl::string_view path) {
   const absl::Status created = CreateDirectory(clean);
   if (!created.ok()) {
     if (!absl::IsAlreadyExists(created)) return created;
-    // Another caller may have created it meanwhile, or this call, whose first
-    // reply was lost; a file in its place is an error.
+    // Another caller may have created the directory meanwhile, or an earlier
+    // attempt of this call whose reply was lost. A file with that name is an
+    // error.
     ASSIGN_OR_RETURN(const bool now_directory, IsDirectory(clean));
     if (!now_directory) return created;
   }
@@ -76,14 +81,16 @@ absl::Status FileSystem::CreateDirectories(absl::string_view path) {
 }
 
 absl::Status FileSystem::DeleteRecursively(absl::string_view path) {
-  // Tried as a file first: a link to a directory is deleted, not followed.
+  // First try to delete the path as a file, so that a link to a directory is
+  // deleted and not followed.
   absl::Status deleted = DeleteFile(path);
   if (!absl::IsFailedPrecondition(deleted)) return deleted;
   ASSIGN_OR_RETURN(const auto names, ListDirectory(path));
   for (const std::string& name : names) {
     RETURN_IF_ERROR(DeleteRecursively(JoinPath(path, name)));
   }
-  // In an object store some directories disappear with their contents.
+  // In an object store some directories disappear with their last file, so
+  // NOT_FOUND is not an error.
   absl::Status emptied = DeleteDirectory(path);
   return absl::IsNotFound(emptied) && !names.empty() ? absl::OkStatus()
                                                      : emptied;

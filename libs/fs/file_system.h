@@ -1,12 +1,12 @@
-// FileSystem is the interface through which Weft accesses all files.
-// Implementations: local files (local_file_system.h), files in memory
-// (memory_file_system.h), a decorator that injects failures
-// (failing_file_system.h), routing by path (routed_file_system.h); in other
-// modules, checkpoint writers (RemoteFileSystem, RootedFileSystem,
-// ZmqFileSystem) and object stores (ObjectFileSystem, ObjectStores).
+// FileSystem is the interface through which Weft accesses all files. This
+// module has implementations for local files (local_file_system.h), files in
+// memory (memory_file_system.h), injected failures (failing_file_system.h), and
+// routing by path (routed_file_system.h). Other modules have implementations
+// for checkpoint writers (RemoteFileSystem, RootedFileSystem, ZmqFileSystem)
+// and object stores (ObjectFileSystem, ObjectStores).
 //
-// Paths are '/'-separated bytes, optionally preceded by "scheme://host";
-// repeated and trailing slashes after that are ignored.
+// Paths are '/'-separated bytes, optionally preceded by "scheme://host".
+// Repeated and trailing slashes after this prefix are ignored.
 //
 // Threads: a FileSystem may be used from any thread; a file object by one
 // thread at a time, except RandomAccessFile, whose Read may run concurrently.
@@ -32,35 +32,39 @@
 
 namespace weft {
 
-// Timeout of DeleteLeftover for remote files.
+// The timeout of DeleteLeftover for remote files.
 inline constexpr absl::Duration kLeftoverTimeout = absl::Seconds(10);
 
 class WritableFile {
  public:
-  // Closes and ignores errors; call Close to get them.
+  // Closes the file if it is open and ignores errors. Call Close to get errors.
   virtual ~WritableFile() = default;
   virtual absl::Status Append(absl::string_view data) = 0;
-  // Passes all appended data to the system: other readers see it.
+  // Passes all appended data to the system, so that other readers see it.
   virtual absl::Status Flush() = 0;
-  // Flush, and makes appended data durable (survives a power failure).
+  // Flushes, and makes the appended data durable, so that it survives a power
+  // failure.
   virtual absl::Status Sync() = 0;
-  // Flushes. Afterwards only destruction is allowed. OK if already closed.
+  // Flushes and closes the file. Afterwards the file may only be destroyed.
+  // Returns OK if it is already closed.
   virtual absl::Status Close() = 0;
-  // Called instead of Close before the file is deleted: buffered data may be
-  // dropped, and neither this call nor the destructor needs to wait for it.
-  // Afterwards only destruction is allowed. No-op if already closed.
+  // Is called instead of Close before the file is deleted. Buffered data may be
+  // dropped, and neither this call nor the destructor needs to write it.
+  // Afterwards the file may only be destroyed. Has no effect if the file is
+  // already closed.
   virtual void Abandon() {}
 };
 
 class RandomAccessFile {
  public:
   virtual ~RandomAccessFile() = default;
-  // Reads up to `size` bytes at `offset` into `buffer`; returns the count.
-  // Fewer than `size` only at the end of the file, which is not an error.
+  // Reads up to `size` bytes at `offset` into `buffer` and returns the number
+  // of bytes read. The number is below `size` only at the end of the file,
+  // which is not an error.
   virtual absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
                                       char* buffer) const = 0;
-  // Identifies the version of the file at this path, if the file system has
-  // versions (object stores do); empty otherwise.
+  // Returns an identifier of the version of the file that was opened. Returns
+  // "" if the file system does not have versions; object stores do.
   virtual std::string version() const { return ""; }
 };
 
@@ -68,61 +72,67 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // Creates or truncates the file.
+  // Creates the file, or truncates it if it exists.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
       absl::string_view path) = 0;
-  // Creates the file, or appends to it.
+  // Opens the file for appending, and creates it if it does not exist.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> NewAppendableFile(
       absl::string_view path) = 0;
   virtual absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
       absl::string_view path) = 0;
 
-  // OK if a file or directory exists, else NOT_FOUND.
+  // Returns OK if a file or directory exists, else NOT_FOUND.
   virtual absl::Status FileExists(absl::string_view path) = 0;
   virtual absl::StatusOr<bool> IsDirectory(absl::string_view path) = 0;
   virtual absl::StatusOr<uint64_t> GetFileSize(absl::string_view path) = 0;
-  // Names (not paths) in a directory, sorted.
+  // Returns the sorted names (not paths) in a directory.
   virtual absl::StatusOr<std::vector<std::string>> ListDirectory(
       absl::string_view path) = 0;
 
-  // The parent must exist. ALREADY_EXISTS if the path does.
+  // Creates a directory. The parent must exist. Returns ALREADY_EXISTS if the
+  // path exists.
   virtual absl::Status CreateDirectory(absl::string_view path) = 0;
   virtual absl::Status DeleteFile(absl::string_view path) = 0;
-  // FAILED_PRECONDITION unless empty.
+  // Deletes a directory. Returns FAILED_PRECONDITION if it is not empty.
   virtual absl::Status DeleteDirectory(absl::string_view path) = 0;
-  // Atomic; replaces a file at `to`. After a power failure either the old or
-  // the new state is found; SyncDirectory makes the new one durable.
+  // Renames a file atomically, and replaces a file at `to`. After a power
+  // failure either the old or the new state is found. SyncDirectory makes the
+  // new state durable.
   virtual absl::Status RenameFile(absl::string_view from,
                                   absl::string_view to) = 0;
   // Makes creations, renames and deletions in the directory durable, if the
-  // underlying storage supports it; OK also if it does not, and if the
-  // directory must not be read.
+  // underlying storage supports it. Also returns OK if the storage does not
+  // support it, or if this program has no permission to read the directory.
   virtual absl::Status SyncDirectory(absl::string_view path) = 0;
 
-  // Replaces the file atomically, also with respect to power failures: writes a
-  // temporary file beside it, syncs, and renames it, unless the storage has a
-  // better way. One writer per path at a time.
+  // Replaces the contents of a file atomically, also with respect to power
+  // failures. Unless the storage has a better way, it writes a temporary file
+  // in the same directory, syncs it, and renames it. A path may have only one
+  // writer at a time.
   virtual absl::Status WriteFileAtomically(absl::string_view path,
                                            absl::string_view contents);
 
-  // DeleteFile for harmless leftovers, possibly after an earlier timeout: a
-  // silent remote server is waited for at most kLeftoverTimeout, and the file
-  // may then be deleted later.
+  // Does the same as DeleteFile for a file that does no harm if it stays. Waits
+  // at most kLeftoverTimeout for a remote server that does not answer, possibly
+  // after an earlier timeout. The file may then be deleted later.
   virtual absl::Status DeleteLeftover(absl::string_view path) {
     return DeleteFile(path);
   }
 
-  // Implemented by the methods above, the same for all file systems:
+  // The following functions use the methods above, and are the same for all
+  // file systems.
 
-  // Creates the directory and all parents, durably; OK if it exists.
+  // Creates the directory and all its parents, durably. Returns OK if it
+  // exists.
   absl::Status CreateDirectories(absl::string_view path);
   // Deletes the directory and everything below it.
   absl::Status DeleteRecursively(absl::string_view path);
   absl::StatusOr<std::string> ReadFile(absl::string_view path);
-  // Returns matching paths, sorted. '*' and '?' match within a name, '[a-c]'
-  // and '[!a]' are classes, '\' quotes. No match is an empty list. A directory
-  // that cannot be listed is an error, unless it does not exist or is one of
-  // several matches and must not be read.
+  // Returns the sorted paths that match a pattern. '*' and '?' match within a
+  // name, '[a-c]' and '[!a]' are classes, and '\' quotes. The result is empty
+  // if no path matches. It is an error if a directory cannot be listed, unless
+  // it does not exist, or is one of several matches and this program has no
+  // permission to read it.
   absl::StatusOr<std::vector<std::string>> GetMatchingPaths(
       absl::string_view pattern);
 };

@@ -13,17 +13,19 @@ namespace weft {
 namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
-// Long data is read in chunks of this size and, later, of its own size so far.
+// The size of the first chunks in which long data is read. Later chunks are as
+// large as the data read so far.
 constexpr uint64_t kFirstPieceBytes = 1 << 20;
 
-// Reads a file without decompression.
+// FileStream reads a file without decompression.
 class FileStream : public InputStream {
  public:
   explicit FileStream(std::unique_ptr<RandomAccessFile> file)
       : file_(std::move(file)) {}
 
   void GoTo(uint64_t offset) override {
-    // Data at the end is read again, because the file may have grown.
+    // At the end of the file, buffered data is dropped and read again, because
+    // the file may have grown.
     if (offset < begin_ || offset >= begin_ + buffer_.size()) {
       begin_ = offset;
       buffer_.clear();
@@ -47,7 +49,8 @@ class FileStream : public InputStream {
     return done;
   }
 
-  // Returns the data at the position without consuming it; empty at the end.
+  // Returns the buffered data at the position without consuming it, and reads
+  // more if needed. Returns no data at the end of the file.
   absl::StatusOr<absl::string_view> Peek() {
     if (IsAtEndOfBuffer()) RETURN_IF_ERROR(Fill());
     return absl::string_view(buffer_).substr(
@@ -69,7 +72,8 @@ class FileStream : public InputStream {
     return n.status();
   }
 
-  // Reads as long as the buffer bypass it.
+  // Reads directly into the destination. Used for reads that are at least as
+  // long as the buffer.
   absl::StatusOr<size_t> ReadDirectly(char* to, size_t size) {
     ASSIGN_OR_RETURN(const size_t n, file_->Read(position_, size, to));
     position_ += n;
@@ -80,11 +84,11 @@ class FileStream : public InputStream {
 
   const std::unique_ptr<RandomAccessFile> file_;
   std::string buffer_;
-  uint64_t begin_ = 0;     // of the buffer, in the file
-  uint64_t position_ = 0;  // within the buffer, or at its end
+  uint64_t begin_ = 0;     // offset of the buffer in the file
+  uint64_t position_ = 0;  // in the buffer or at its end
 };
 
-// Reads the decompressed contents of a file.
+// InflateStream reads the decompressed contents of a file.
 class InflateStream : public InputStream {
  public:
   InflateStream(std::unique_ptr<RandomAccessFile> file, Compression compression)
@@ -92,7 +96,7 @@ class InflateStream : public InputStream {
     is_ready_ = inflateInit2(&stream_, ZlibWindowBits(compression)) == Z_OK;
     if (is_ready_) return;
     error_ =
-        absl::ResourceExhaustedError("there is no memory to decompress a file");
+        absl::ResourceExhaustedError("not enough memory to decompress a file");
   }
   ~InflateStream() override {
     if (is_ready_) inflateEnd(&stream_);
@@ -105,7 +109,8 @@ class InflateStream : public InputStream {
     while (done < size && !is_at_end_) {
       RETURN_IF_ERROR(error_);
       const absl::StatusOr<size_t> n = ReadSome(to + done, size - done);
-      // Data before an error is lost, so no data can follow it.
+      // The data before an error is lost, so data after the error must not be
+      // returned as if it followed directly.
       if (n.ok()) {
         done += *n;
       } else {
@@ -145,7 +150,8 @@ class InflateStream : public InputStream {
     return room - stream_.avail_out;
   }
 
-  // Gzip files may be concatenated.
+  // Starts the next part of the file. Only gzip files may consist of several
+  // compressed streams.
   bool CanBeginAgain() {
     return compression_ == Compression::kGzip && inflateReset(&stream_) == Z_OK;
   }
@@ -180,7 +186,7 @@ class InflateStream : public InputStream {
 }  // namespace
 
 int ZlibWindowBits(Compression compression) {
-  // Adding 16 selects gzip's wrapper in zlib.
+  // Adding 16 makes zlib expect gzip's header and trailer.
   return compression == Compression::kGzip ? 15 + 16 : 15;
 }
 
@@ -230,7 +236,7 @@ absl::StatusOr<bool> LineReader::Fill() {
 }
 
 absl::Status LineReader::ReadLine(std::string& line) {
-  line.clear();  // reuses its memory
+  line.clear();  // keeps its memory for reuse
   if (!begun_.empty()) line.swap(begun_);
   while (!is_too_long_) {
     if (next_ == buffer_.size()) {
@@ -275,7 +281,7 @@ void LineReader::DropReturns(std::string& line) const {
 absl::Status LineReader::EndOfFile(std::string& line) {
   const absl::Status end = stream_.End();
   DropReturns(line);
-  // As in TensorFlow, an empty unterminated line does not count.
+  // As in TensorFlow, an empty last line without a line end does not count.
   if (absl::IsOutOfRange(end) && !line.empty()) return absl::OkStatus();
   line.clear();
   return end;

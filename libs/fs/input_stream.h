@@ -1,5 +1,5 @@
 // InputStream reads the bytes of a file sequentially, and decompresses a
-// compressed file. LineReader reads its lines.
+// compressed file. LineReader reads the lines of an InputStream.
 //
 //   auto stream = NewInputStream(std::move(file), Compression::kGzip);
 //   LineReader lines(*stream);
@@ -26,45 +26,50 @@
 
 namespace weft {
 
-// Compression of a whole file, which is not detected from its contents.
+// Compression states how a whole file is compressed. It is not detected from
+// the contents of the file.
 enum class Compression { kNone, kZlib, kGzip };
 
-// zlib's windowBits for zlib and gzip: the largest window.
+// Returns zlib's parameter windowBits for zlib or gzip, with the largest
+// window.
 int ZlibWindowBits(Compression compression);
 
 class InputStream {
  public:
   virtual ~InputStream() = default;
 
-  // Fewer than `size` only at the end. DATA_LOSS for a corrupt compressed
-  // stream; any error of a compressed stream is permanent.
+  // Reads up to `size` bytes and returns their number, which is below `size`
+  // only at the end. DATA_LOSS for a corrupt compressed stream. After an error,
+  // all reads of a compressed stream fail.
   virtual absl::StatusOr<size_t> Read(char* to, size_t size) = 0;
-  // Status after a short read: OUT_OF_RANGE, or DATA_LOSS if a compressed
-  // stream is truncated.
+  // Returns the error to report after a short read: OUT_OF_RANGE, or DATA_LOSS
+  // if a compressed stream is truncated.
   virtual absl::Status End() const = 0;
-  // Must be called before reading from `offset`, which is the end of the last
-  // read unless that failed or was short: then an uncompressed file is read
-  // again from there, because it may have grown. A compressed file only
-  // continues.
+  // Sets the position. Must be called before each read from `offset`. `offset`
+  // must be the end of the last read. Only if the last read failed or was
+  // short, `offset` may be smaller: an uncompressed file is then read again
+  // from there, because it may have grown. A compressed file cannot go back.
   virtual void GoTo(uint64_t offset) = 0;
 };
 
 std::unique_ptr<InputStream> NewInputStream(
     std::unique_ptr<RandomAccessFile> file, Compression compression);
 
-// Skips the next `count` bytes; OUT_OF_RANGE if the file ends before.
+// Skips the next `count` bytes. Returns OUT_OF_RANGE if the file ends before.
 absl::Status SkipBytes(InputStream& stream, uint64_t count);
-// Appends exactly `count` bytes, or none and returns End if the file ends
-// before.
+// Appends exactly `count` bytes to `to`. If the file ends before, appends
+// nothing and returns the error of End.
 absl::Status AppendBytes(InputStream& stream, uint64_t count, std::string& to);
 
 struct LineReaderOptions {
-  // Longer lines are rejected: a file of zeros is one line.
+  // The maximum size of a line. Longer lines are rejected, because a file of
+  // zeros would be one line.
   uint64_t max_line_bytes = uint64_t{2} << 30;
-  // If true, lines include their original line ends.
+  // Whether lines include their original line ends.
   bool keeps_ends = false;
-  // If true, all "\r" are removed from lines, as in TensorFlow's text line
-  // dataset; otherwise only the one before the line end, as in its line reader.
+  // Whether all "\r" are removed from lines, as in TensorFlow's text line
+  // dataset. If not, only the "\r" before a line end is removed, as in
+  // TensorFlow's line reader.
   bool drops_returns = false;
 };
 
@@ -77,39 +82,41 @@ class LineReader {
                       const LineReaderOptions& options = {})
       : stream_(stream), options_(options) {}
 
-  // Replaces `line` by the next line, without its end. OUT_OF_RANGE at the end
-  // of the file; RESOURCE_EXHAUSTED for a line longer than the options allow,
-  // and for all later calls. Other errors are those of the file: a retry
-  // returns the line that failed.
+  // Replaces `line` by the next line, without its line end. OUT_OF_RANGE at the
+  // end of the file. RESOURCE_EXHAUSTED for a line that is longer than the
+  // options allow, and for all later calls. Other errors are those of the file;
+  // after such an error, a retry returns the line that failed.
   absl::Status ReadLine(std::string& line);
 
-  // Whether the next line is buffered, so that ReadLine reads nothing.
+  // Returns whether the next line is buffered, so that ReadLine does not read
+  // from the file.
   bool HasLine() const {
     return begun_.empty() && !is_too_long_ &&
            buffer_.find('\n', next_) != std::string::npos;
   }
 
-  // Offset in the stream after the lines read so far, with their ends.
+  // Returns the offset in the stream after the lines read so far and their line
+  // ends.
   uint64_t offset() const {
     return filled_ - (buffer_.size() - next_) - begun_.size();
   }
 
  private:
-  // Fills the buffer; returns whether there is more.
+  // Fills the buffer. Returns false at the end of the file.
   absl::StatusOr<bool> Fill();
-  // Appends the rest of the buffer's line; returns whether the line is
-  // complete.
+  // Appends the buffered part of the current line to `line`. Returns whether
+  // the line is complete.
   bool TakeFromBuffer(std::string& line);
   absl::Status EndOfFile(std::string& line);
-  // Removes carriage returns, unless ends are kept.
+  // Removes carriage returns, unless line ends are kept.
   void DropReturns(std::string& line) const;
 
   InputStream& stream_;
   const LineReaderOptions options_;
   std::string buffer_;
-  size_t next_ = 0;      // in the buffer
+  size_t next_ = 0;      // position in the buffer
   uint64_t filled_ = 0;  // bytes read from the stream so far
-  std::string begun_;    // of a line whose rest could not be read
+  std::string begun_;    // begin of a line whose rest failed
   bool is_too_long_ = false;
 };
 

@@ -42,7 +42,7 @@ class InputStreamTest : public testing::Test {
     return NewInputStream(*std::move(file), compression);
   }
 
-  // All lines, and how it ended.
+  // Returns all lines, and checks that reading ends with the status code `end`.
   std::vector<std::string> Lines(InputStream& stream, absl::StatusCode end,
                                  const LineReaderOptions& options = {}) {
     LineReader reader(stream, options);
@@ -76,7 +76,7 @@ TEST_F(InputStreamTest, LinesEndAsInTensorFlow) {
             (Strings{std::string(2, '\0'), std::string(1, '\0')}));
 }
 
-TEST_F(InputStreamTest, LinesWithoutReturns) {
+TEST_F(InputStreamTest, CarriageReturnsAreRemovedFromLines) {
   const auto lines_of = [&](const std::string& bytes) {
     const auto stream = Open(bytes);
     return Lines(*stream, kOutOfRange, {.drops_returns = true});
@@ -87,7 +87,7 @@ TEST_F(InputStreamTest, LinesWithoutReturns) {
   EXPECT_EQ(lines_of("\r\r\n"), Strings{""});
 }
 
-TEST_F(InputStreamTest, LinesMayCrossTheBufferEnd) {
+TEST_F(InputStreamTest, LinesMayCrossTheEndOfTheBuffer) {
   for (const size_t size : {size_t{256} << 10, size_t{1} << 20}) {
     for (const size_t off : {size_t{0}, size_t{1}, size_t{2}}) {
       const std::string line(size - off, 'x');
@@ -97,7 +97,7 @@ TEST_F(InputStreamTest, LinesMayCrossTheBufferEnd) {
   }
 }
 
-TEST_F(InputStreamTest, EndlessLineIsRejected) {
+TEST_F(InputStreamTest, TooLongLineIsRejected) {
   const auto stream = Open("ab\n" + std::string(3 << 20, '\0'));
   LineReader reader(*stream, {.max_line_bytes = 1 << 20});
   std::string line;
@@ -130,7 +130,8 @@ TEST_F(InputStreamTest, CompressedFilesAreDecompressed) {
     const std::string bytes = Compressed(text, compression);
     EXPECT_EQ(Lines(*Open(bytes, compression), kOutOfRange),
               (Strings{std::string(700'000, 'z'), "last"}));
-    // The line that the break leaves short is not given.
+    // The last line is incomplete because of the truncation, so it is not
+    // returned.
     const std::string broken = bytes.substr(0, bytes.size() - 3);
     EXPECT_EQ(Lines(*Open(broken, compression), kDataLoss),
               Strings{std::string(700'000, 'z')});
@@ -140,7 +141,8 @@ TEST_F(InputStreamTest, CompressedFilesAreDecompressed) {
 }
 
 TEST_F(InputStreamTest, CompressedFileErrorIsKept) {
-  // Hardly compressible, so that it takes several reads of the file.
+  // The text is hardly compressible, so that several reads of the file are
+  // needed.
   std::string text;
   uint32_t random = 1;
   for (int i = 0; i < 1'000'000; ++i) {
@@ -166,7 +168,7 @@ TEST_F(InputStreamTest, BytesAreSkippedAndAppended) {
   EXPECT_OK(AppendBytes(*stream, 0, got));
   EXPECT_OK(AppendBytes(*stream, 2, got));
   EXPECT_EQ(got, ">bc");
-  // A wrong length allocates little.
+  // A wrong length makes AppendBytes allocate only little memory.
   EXPECT_THAT(AppendBytes(*stream, UINT64_MAX, got), StatusIs(kOutOfRange));
   EXPECT_EQ(got, ">bc");
   EXPECT_THAT(SkipBytes(*stream, UINT64_MAX), StatusIs(kOutOfRange));

@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-// Smaller appends are collected into one write.
+// The size of the write buffer. Smaller appends are collected into one write.
 constexpr size_t kBufferBytes = 64 << 10;
 
 class Descriptor {
@@ -37,7 +37,7 @@ class Descriptor {
   int fd_;
 };
 
-// The system would end the path at the zero byte.
+// Rejects a path with a zero byte, because the system would end the path there.
 absl::Status CheckPath(absl::string_view action, absl::string_view path) {
   if (!absl::StrContains(path, '\0')) return absl::OkStatus();
   return PosixError(EINVAL, action, absl::CHexEscape(path));
@@ -50,8 +50,9 @@ absl::StatusOr<Descriptor> Open(absl::string_view path, int flags) {
   return Descriptor(fd);
 }
 
-// Whether fsync of a directory failed because its file system does not support
-// it (autofs, squashfs, some SMB mounts). PostgreSQL and git ignore this, too.
+// Returns whether fsync of a directory failed because its file system does not
+// support it (autofs, squashfs, some SMB mounts). PostgreSQL and git ignore
+// this error, too.
 bool IsNotOffered(int error) {
   return error == EINVAL || error == EBADF || error == ENOSYS ||
          error == ENOTSUP || error == EROFS;
@@ -82,7 +83,8 @@ class LocalWritableFile : public WritableFile {
     return absl::OkStatus();
   }
 
-  // Bytes written before an error are not written again.
+  // After an error, the buffer keeps only the bytes that were not written, so
+  // that a later call does not write bytes twice.
   absl::Status Flush() override {
     absl::string_view left = buffer_;
     const absl::Status written = Write(&left);
@@ -106,7 +108,7 @@ class LocalWritableFile : public WritableFile {
   }
 
  private:
-  // Removes the written bytes from the front of `data`.
+  // Writes data, and removes the written bytes from the front of `data`.
   absl::Status Write(absl::string_view* data) {
     while (!data->empty()) {
       const ssize_t n = ::write(descriptor_.get(), data->data(), data->size());
@@ -168,10 +170,11 @@ LocalFileSystem::NewAppendableFile(absl::string_view path) {
 
 absl::StatusOr<std::unique_ptr<RandomAccessFile>>
 LocalFileSystem::NewRandomAccessFile(absl::string_view path) {
-  // O_NONBLOCK avoids waiting for the writer of a pipe, which cannot be read at
-  // offsets anyway.
+  // With O_NONBLOCK, opening a pipe does not wait for its writer. A pipe cannot
+  // be read at offsets anyway.
   ASSIGN_OR_RETURN(Descriptor descriptor, Open(path, O_RDONLY | O_NONBLOCK));
-  // Linux opens directories for reading, and only the first read fails.
+  // Linux opens directories for reading, and only the first read fails. So
+  // check it here.
   ASSIGN_OR_RETURN(const struct stat info, Stat(path));
   if (S_ISDIR(info.st_mode)) return PosixError(EISDIR, "open", path);
   return std::make_unique<LocalRandomAccessFile>(path, std::move(descriptor));
@@ -238,14 +241,15 @@ absl::Status LocalFileSystem::RenameFile(absl::string_view from,
     return absl::OkStatus();
   }
   const int error = errno;
-  // The system does not say which path is missing, so check.
+  // The system does not report whether `from` or the directory of `to` is
+  // missing, so check.
   const bool names_target = FileExists(from).ok();
   return PosixError(error, "rename", names_target ? to : from);
 }
 
 absl::Status LocalFileSystem::SyncDirectory(absl::string_view path) {
   const auto descriptor = Open(path, O_RDONLY | O_DIRECTORY);
-  // A directory with write but no read permission cannot be synced.
+  // A directory that may be written but not read cannot be synced.
   if (absl::IsPermissionDenied(descriptor.status()) && IsDirectory(path).ok()) {
     return absl::OkStatus();
   }

@@ -23,7 +23,7 @@ FileSystemHarness NewHarness() {
   return {std::make_unique<LocalFileSystem>(), mkdtemp(directory.data())};
 }
 
-// The system would stop at the zero byte, and touch another file.
+// The system would end the path at the zero byte and access another file.
 TEST(LocalFileSystemTest, PathsWithZeroBytesAreRefused) {
   const FileSystemHarness harness = NewHarness();
   FileSystem& files = *harness.file_system;
@@ -46,7 +46,8 @@ TEST(LocalFileSystemTest, PathsWithZeroBytesAreRefused) {
   EXPECT_EQ(files.ReadFile(mine).value_or(""), "kept");
 }
 
-// A disk that is full, and has room again when the file is closed.
+// A full disk makes a write fail in the middle. When the file is closed, the
+// disk has space again, and the rest must be written exactly once.
 TEST(LocalFileSystemTest, BytesWrittenBeforeErrorAppearOnce) {
   const FileSystemHarness harness = NewHarness();
   FileSystem& files = *harness.file_system;
@@ -55,7 +56,8 @@ TEST(LocalFileSystemTest, BytesWrittenBeforeErrorAppearOnce) {
   std::string bytes;
   for (int i = 0; bytes.size() < 1000; ++i) bytes += std::to_string(i);
   ASSERT_OK(file->Append(bytes));
-  // The system writes the bytes below the limit, and then sends a signal.
+  // At the file size limit, the system first writes the bytes below the limit,
+  // and then fails and sends SIGXFSZ.
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -71,7 +73,7 @@ TEST(LocalFileSystemTest, BytesWrittenBeforeErrorAppearOnce) {
   EXPECT_EQ(files.ReadFile(path).value_or(""), bytes);
 }
 
-// Opening a pipe without a writer would block forever.
+// If nobody writes to a pipe, opening it could block forever.
 TEST(LocalFileSystemTest, NamedPipeDoesNotBlock) {
   const FileSystemHarness harness = NewHarness();
   const std::string path = harness.directory + "/pipe";
@@ -79,9 +81,9 @@ TEST(LocalFileSystemTest, NamedPipeDoesNotBlock) {
   EXPECT_FALSE(harness.file_system->ReadFile(path).ok());
 }
 
-// As on autofs, squashfs and some SMB mounts, fsync of a directory in /proc
-// returns EINVAL.
-TEST(LocalFileSystemTest, DirectoryOnADiskWithoutSyncIsNoError) {
+// The fsync of a directory in /proc returns EINVAL, as on autofs, squashfs and
+// some SMB mounts.
+TEST(LocalFileSystemTest, DirectoryWithoutSyncSupportIsNotAnError) {
   const int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   ASSERT_GE(proc, 0);
   errno = 0;
@@ -93,7 +95,7 @@ TEST(LocalFileSystemTest, DirectoryOnADiskWithoutSyncIsNoError) {
               StatusIs(absl::StatusCode::kNotFound, "/proc/none"));
 }
 
-// Takes from this thread what lets root read any directory.
+// Takes the capabilities from this thread that let root read any directory.
 class WithoutFileCapabilities {
  public:
   WithoutFileCapabilities() {

@@ -51,7 +51,8 @@ class MemoryFileSystem::File : public WritableFile {
   Entry contents_;
 };
 
-// A file that was truncated without a sync keeps its previous synced contents.
+// Truncates a file. Until the next sync, the previous synced contents are kept
+// for a power failure.
 void MemoryFileSystem::Empty(Contents& contents) {
   UninterruptedLock lock(&contents.mutex);
   if (options_.tracks_syncs && !contents.emptied.has_value()) {
@@ -61,7 +62,8 @@ void MemoryFileSystem::Empty(Contents& contents) {
   contents.synced = 0;
 }
 
-// Returns the surviving bytes: the contents before truncation, or a prefix.
+// Returns the bytes that survive a power failure: the contents before the
+// truncation, or a prefix of the current contents.
 void MemoryFileSystem::LoseUnsynced(Contents& contents, Random& random) {
   UninterruptedLock lock(&contents.mutex);
   if (contents.emptied.has_value() && random.Next() % 2 == 0) {
@@ -262,7 +264,8 @@ absl::Status MemoryFileSystem::SyncDirectory(absl::string_view path) {
   if (!is_directory) return PosixError(ENOTDIR, "fsync", path);
   const std::string directory = CleanPath(path);
   UninterruptedLock lock(&mutex_);
-  // Backwards, because the preconditions of a synced change are synced with it.
+  // Go backward, because a synced change also makes the earlier changes durable
+  // on which it depends.
   std::set<std::string> needed;
   std::vector<bool> is_synced(unsynced_.size());
   for (size_t i = unsynced_.size(); i-- > 0;) {

@@ -23,14 +23,14 @@
 namespace weft {
 
 struct MemoryFileSystemOptions {
-  bool tracks_syncs = false;  // takes memory for unsynced changes
+  bool tracks_syncs = false;  // needs memory for unsynced changes
 };
 
 class MemoryFileSystem : public FileSystem {
  public:
   explicit MemoryFileSystem(MemoryFileSystemOptions options = {});
 
-  // Simulates a power failure; `random` chooses what is lost. Open files must
+  // Simulates a power failure. `random` chooses what is lost. Open files must
   // not be used afterwards. REQUIRES: tracks_syncs.
   void LosePower(Random& random) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -53,12 +53,13 @@ class MemoryFileSystem : public FileSystem {
   absl::Status SyncDirectory(absl::string_view path) override;
 
  private:
-  // A file's bytes, shared with open files: a deleted file stays readable.
+  // Contents holds the bytes of a file. Open files share them, so a deleted
+  // file stays readable.
   struct Contents {
     absl::Mutex mutex;
     std::string bytes ABSL_GUARDED_BY(mutex);
-    // Number of leading bytes that are synced, including the contents before a
-    // truncation.
+    // The number of leading bytes that are synced. `emptied` holds the contents
+    // before a truncation that was not synced.
     size_t synced ABSL_GUARDED_BY(mutex) = 0;
     std::optional<std::string> emptied ABSL_GUARDED_BY(mutex);
   };
@@ -66,7 +67,8 @@ class MemoryFileSystem : public FileSystem {
   class Reader;
   using Entry = std::shared_ptr<Contents>;  // null: a directory
   using Entries = absl::btree_map<std::string, Entry>;
-  // Entries changed atomically by one operation: another entry, or none.
+  // A change of one or more entries that an operation makes atomically: for
+  // each path its new entry, or nothing if the path is deleted.
   using Change = std::vector<std::pair<std::string, std::optional<Entry>>>;
 
   const Entry* Find(absl::string_view path) const
@@ -84,14 +86,14 @@ class MemoryFileSystem : public FileSystem {
 
   void Empty(Contents& contents);
   static void LoseUnsynced(Contents& contents, Random& random);
-  // Applies a change, which is not synced.
+  // Applies a change that is not synced yet.
   void Make(Change change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void Apply(const Change& change, Entries& entries);
 
   const MemoryFileSystemOptions options_;
   mutable absl::Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
-  // With tracks_syncs: durable entries, and later changes.
+  // Only with tracks_syncs: the durable entries, and the changes since.
   Entries synced_entries_ ABSL_GUARDED_BY(mutex_);
   std::vector<Change> unsynced_ ABSL_GUARDED_BY(mutex_);
 };

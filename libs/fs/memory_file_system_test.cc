@@ -31,7 +31,8 @@ INSTANTIATE_TEST_SUITE_P(TracksSyncs, FileSystemConformanceTest,
                            return {std::move(files), "/a/b"};
                          }));
 
-// Returns the possible states after a power failure, over 64 seeds.
+// Runs `work` and returns the states that are possible after a power failure,
+// over 64 seeds.
 std::set<std::string> WhatIsThere(
     const std::function<void(FileSystem&)>& work,
     const std::function<std::string(FileSystem&)>& look) {
@@ -96,7 +97,8 @@ TEST(LosePowerTest, UnsyncedRewriteMayHaveAnyContents) {
   EXPECT_EQ(WhatIsThere(work, look), (std::set<std::string>{"", "old", "x"}));
 }
 
-// Simulates a call that is retried because its first reply was lost.
+// LosesAnswers simulates a call that is retried because its first reply was
+// lost.
 class LosesAnswers : public MemoryFileSystem {
  public:
   LosesAnswers() : MemoryFileSystem({.tracks_syncs = true}) {}
@@ -115,7 +117,8 @@ TEST(LosePowerTest, DirectoriesMadeByOthersSurvive) {
   }
 }
 
-// A file system that reports wrong sizes, as a remote machine may.
+// WrongSizes is a file system that reports wrong file sizes, as a remote
+// machine may.
 class WrongSizes : public MemoryFileSystem {
  public:
   absl::StatusOr<uint64_t> GetFileSize(absl::string_view) override {
@@ -124,7 +127,7 @@ class WrongSizes : public MemoryFileSystem {
   uint64_t size = 0;
 };
 
-TEST(FileSystemTest, ReadFileIgnoresWrongSize) {
+TEST(FileSystemTest, ReadFileReadsAllDespiteWrongSize) {
   WrongSizes files;
   ASSERT_OK(files.WriteFileAtomically("f", "four"));
   for (const uint64_t size :
@@ -134,7 +137,8 @@ TEST(FileSystemTest, ReadFileIgnoresWrongSize) {
   }
 }
 
-// A folder that can't be listed is not one without matches.
+// UnlistableFileSystem has directories whose listing fails. This must not be
+// taken for a directory without matches.
 class UnlistableFileSystem : public MemoryFileSystem {
  public:
   absl::StatusOr<std::vector<std::string>> ListDirectory(
@@ -163,7 +167,8 @@ TEST(MatchingPathsTest, UnlistableDirectoryIsAnError) {
               StatusIs(absl::StatusCode::kUnavailable, "no writer"));
   EXPECT_THAT(fs.GetMatchingPaths("/*/x").status(),
               StatusIs(absl::StatusCode::kUnavailable, "no writer"));
-  // A folder of others is passed over, but not when it alone is asked for.
+  // A directory without permission is skipped if it is one of several matches,
+  // but it is an error if the pattern names it.
   fs.Fail("/a", absl::PermissionDeniedError("not yours"));
   EXPECT_THAT(fs.GetMatchingPaths("/a/*").status(),
               StatusIs(absl::StatusCode::kPermissionDenied, "not yours"));
@@ -173,7 +178,7 @@ TEST(MatchingPathsTest, UnlistableDirectoryIsAnError) {
   EXPECT_TRUE(fs.GetMatchingPaths("/b/x/*").value().empty());
 }
 
-// "[" begins no class in a host.
+// In a host, "[" does not begin a class.
 TEST(MatchingPathsTest, HostMayNotContainWildcards) {
   class Elsewhere : public MemoryFileSystem {
    public:

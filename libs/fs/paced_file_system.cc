@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Chunk size of long appends, and thus interval of cancellation checks.
+// Long appends are split into chunks of this size. Cancellation is checked
+// before each chunk.
 constexpr size_t kPacedPiece = size_t{1} << 20;
 constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 
@@ -45,7 +46,8 @@ class PacedFileSystem::File : public WritableFile {
 PacedFileSystem::PacedFileSystem(FileSystem& base, PacedOptions options)
     : base_(base), options_(options) {}
 
-// Idle time gives no credit: later writes keep the rate.
+// Reserves time for `bytes`. Time in which nothing was written is not credited:
+// later writes keep the rate.
 absl::Time PacedFileSystem::TakeTurn(size_t bytes) {
   const absl::Duration takes =
       absl::Seconds(static_cast<double>(bytes) /

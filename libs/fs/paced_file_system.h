@@ -1,8 +1,9 @@
 // PacedFileSystem limits the total write rate of another FileSystem, so that
 // background writes leave CPU, disk and network capacity for other work.
 //
-// Appends wait through the Scheduler, and do not start once they are cancelled,
-// regardless of the rate. Threads: as FileSystem; each caller waits by itself.
+// Appends wait through the Scheduler. After a cancellation no append starts,
+// whatever the rate is. Threads: the same rules as for FileSystem; each caller
+// waits on its own thread.
 #ifndef WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
 
@@ -22,16 +23,16 @@
 namespace weft {
 
 struct PacedOptions {
-  int64_t max_bytes_per_second = 0;            // 0: as fast as it goes
+  int64_t max_bytes_per_second = 0;            // 0: unlimited
   Scheduler* scheduler = nullptr;              // outlives the file system
-  const Cancellation* cancellation = nullptr;  // likewise; may be null
-  Counter* written_bytes = nullptr;            // likewise
+  const Cancellation* cancellation = nullptr;  // outlives it; may be null
+  Counter* written_bytes = nullptr;            // outlives the file system
 };
 
-// Must outlive the files that it opened.
+// A PacedFileSystem must outlive the files that it opened.
 class PacedFileSystem : public RoutedFileSystem {
  public:
-  // `base` must outlive it.
+  // `base` must outlive this object.
   PacedFileSystem(FileSystem& base, PacedOptions options);
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
@@ -47,15 +48,16 @@ class PacedFileSystem : public RoutedFileSystem {
   }
   absl::StatusOr<std::unique_ptr<WritableFile>> Paced(
       absl::StatusOr<std::unique_ptr<WritableFile>> file);
-  // Waits until that many bytes may be written.
+  // Waits until `bytes` bytes may be written.
   absl::Status Wait(size_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns when they may be written.
+  // Reserves time for writing `bytes` bytes, and returns when they may be
+  // written.
   absl::Time TakeTurn(size_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   FileSystem& base_;
   const PacedOptions options_;
   absl::Mutex mutex_;
-  // When all reserved bytes are written at the limited rate.
+  // The time at which all reserved bytes are written at the limited rate.
   absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -18,7 +18,7 @@ struct PacedParts {
   MemoryFileSystem base;
 };
 
-// A file system that owns the file system that it decorates.
+// OwnPacedFileSystem owns the file system that it decorates.
 class OwnPacedFileSystem : public PacedFileSystem {
  public:
   explicit OwnPacedFileSystem(std::unique_ptr<PacedParts> parts)
@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Paced, FileSystemConformanceTest,
 
 class PacedFileSystemTest : public ::testing::Test {
  protected:
-  // How long `work` takes on a thread that may wait.
+  // Returns how long `work` takes on a thread that may block.
   template <typename Work>
   absl::Duration TimeOf(Work work) {
     const absl::Time begin = parts_.clock.Now();
@@ -70,12 +70,13 @@ TEST_F(PacedFileSystemTest, RateLimitIsSharedByAllFiles) {
     }
     EXPECT_OK(a->Append(megabyte + megabyte));
   });
-  // The first goes at once, each other after those before it.
+  // The first chunk is written at once, and each other chunk after the chunks
+  // before it.
   EXPECT_EQ(took, absl::Seconds(11));
   EXPECT_EQ(parts_.base.GetFileSize("/a").value(), uint64_t{7} << 20);
 }
 
-TEST_F(PacedFileSystemTest, IdleTimeGivesNoCredit) {
+TEST_F(PacedFileSystemTest, IdleTimeIsNotCredited) {
   PacedFileSystem files(parts_.base, {.max_bytes_per_second = 1 << 20,
                                       .scheduler = &parts_.scheduler});
   const std::string megabyte(1 << 20, 'x');

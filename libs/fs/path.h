@@ -1,5 +1,5 @@
-// Path functions on strings, without file system access. A path that begins
-// with "scheme://host" names a remote file; that prefix is its root.
+// Path functions on strings, without access to a file system. A path that
+// begins with "scheme://host" names a remote file, and this prefix is its root.
 #ifndef WEFT_LIBS_FS_PATH_H_
 #define WEFT_LIBS_FS_PATH_H_
 
@@ -9,25 +9,28 @@
 
 namespace weft {
 
-// Returns "zmq://host:port" for "zmq://host:port/a"; empty without a scheme.
+// Returns "zmq://host:port" for "zmq://host:port/a", and "" for a path without
+// a scheme.
 absl::string_view SchemeAndHost(absl::string_view path);
 
-// Returns "a/b"; an absolute `name` is returned unchanged, and empty parts are
-// ignored.
+// Returns "a/b" for "a" and "b". Returns an absolute `name` unchanged, and
+// ignores empty parts.
 std::string JoinPath(absl::string_view directory, absl::string_view name);
 
 // Returns everything before the last name: "a/b" for "a/b/c", "/" for "/a", ""
-// for "a", "zmq://host" for "zmq://host/a", whose own dirname is "".
+// for "a", and "zmq://host" for "zmq://host/a". The result for "zmq://host" is
+// "".
 absl::string_view Dirname(absl::string_view path);
 
 // Returns the last name: "c" for "a/b/c", "" for "a/b/".
 absl::string_view Basename(absl::string_view path);
 
-// Removes repeated and trailing slashes and "." parts; "." if nothing is left.
-// ".." is kept, because it may follow a symbolic link.
+// Returns the path without repeated and trailing slashes and without "." parts,
+// or "." if nothing is left. ".." is kept, because it may follow a symbolic
+// link.
 std::string CleanPath(absl::string_view path);
 
-// Whether `name` matches the whole of `pattern` (see GetMatchingPaths).
+// Returns whether `name` matches the whole of `pattern` (see GetMatchingPaths).
 bool MatchesPattern(absl::string_view name, absl::string_view pattern);
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-TEST(PathTest, Join) {
+TEST(PathTest, JoinPathAddsOneSlash) {
   EXPECT_EQ(JoinPath("a", "b"), "a/b");
   EXPECT_EQ(JoinPath("a/", "b"), "a/b");
   EXPECT_EQ(JoinPath("/", "b"), "/b");
@@ -14,7 +14,7 @@ TEST(PathTest, Join) {
   EXPECT_EQ(JoinPath("a", "/b"), "/b");
 }
 
-TEST(PathTest, Parts) {
+TEST(PathTest, DirnameAndBasenameSplitAtLastSlash) {
   EXPECT_EQ(Dirname("a/b/c"), "a/b");
   EXPECT_EQ(Dirname("/a"), "/");
   EXPECT_EQ(Dirname("a"), "");
@@ -23,7 +23,7 @@ TEST(PathTest, Parts) {
   EXPECT_EQ(Basename("a"), "a");
 }
 
-TEST(PathTest, Clean) {
+TEST(PathTest, CleanPathRemovesRedundantParts) {
   EXPECT_EQ(CleanPath("//a/./b//"), "/a/b");
   EXPECT_EQ(CleanPath("a/../b"), "a/../b");
   EXPECT_EQ(CleanPath("./"), ".");
@@ -48,7 +48,7 @@ TEST(PathTest, UrlsKeepTheirHost) {
   EXPECT_EQ(JoinPath("zmq://host:1/a", "zmq://host:2/b"), "zmq://host:2/b");
 }
 
-TEST(PathTest, Patterns) {
+TEST(PathTest, NamesMatchPatterns) {
   EXPECT_TRUE(MatchesPattern("model.ckpt-10", "model.ckpt-*"));
   EXPECT_FALSE(MatchesPattern("a/b", "*"));
   EXPECT_TRUE(MatchesPattern("*", "\\*"));

@@ -1,4 +1,5 @@
-// Errors with the system's message, identical for all FileSystems.
+// Errors that contain the system's message and are identical for all
+// FileSystems.
 #ifndef WEFT_LIBS_FS_POSIX_ERROR_H_
 #define WEFT_LIBS_FS_POSIX_ERROR_H_
 
@@ -7,8 +8,8 @@
 
 namespace weft {
 
-// Returns the status for an errno value: "open a/b: No such file or directory",
-// NOT_FOUND.
+// Returns the status for an errno value, such as NOT_FOUND "open a/b: No such
+// file or directory".
 absl::Status PosixError(int error, absl::string_view action,
                         absl::string_view path);
 

@@ -68,8 +68,8 @@ absl::Status RoutedFileSystem::FileExists(absl::string_view path) {
   return Named(place, place.files->FileExists(place.path));
 }
 
-// A directory missing in one place must still be created there
-// (CreateDirectories).
+// Returns true only if the directory exists in all places, because
+// CreateDirectories must create it where it is missing.
 absl::StatusOr<bool> RoutedFileSystem::IsDirectory(absl::string_view path) {
   ASSIGN_OR_RETURN(const Place place, Find(path));
   ASSIGN_OR_RETURN(bool is_directory,
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<std::string>> RoutedFileSystem::ListDirectory(
 }
 
 absl::Status RoutedFileSystem::CreateDirectory(absl::string_view path) {
-  absl::Status is_file;  // set if it is a file in one place
+  absl::Status is_file;  // set if the path is a file somewhere
   const absl::Status made =
       AtAll(path, absl::StatusCode::kAlreadyExists,
             [&](FileSystem& files, const std::string& there) {
@@ -128,14 +128,14 @@ absl::Status RoutedFileSystem::DeleteFile(absl::string_view path) {
   const absl::Status deleted =
       Named(place, place.files->DeleteFile(place.path));
   if (!absl::IsNotFound(deleted)) return deleted;
-  // Remaining parts of a directory in other places must not be ignored
-  // (DeleteRecursively).
+  // Returns an error if the path is a directory in another place, so that
+  // DeleteRecursively does not ignore the parts there.
   ASSIGN_OR_RETURN(const std::vector<Place> places, FindAll(path));
   for (const Place& other : places) {
     if (other.files == place.files) continue;
     if (!other.files->IsDirectory(other.path).value_or(false)) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat("delete ", path, ": it is a directory"));
+        absl::StrCat("delete ", path, ": the path is a directory"));
   }
   return deleted;
 }

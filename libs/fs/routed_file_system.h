@@ -1,10 +1,12 @@
 // RoutedFileSystem is a FileSystem that forwards each call to one of several
-// file systems, by path. Errors are theirs; INVALID_ARGUMENT for a rename from
-// one of them to another. Threads: as FileSystem.
+// file systems, by path. Errors are those of these file systems. A rename from
+// one of them to another is INVALID_ARGUMENT. Threads: the same rules as for
+// FileSystem.
 //
-// A directory may exist in several of them, each with its own files: it is
-// created, synced and deleted in all of these, and lists their combined
-// contents. If they share a disk, it is one directory.
+// A directory may exist in several of the file systems, with different files in
+// each. It is created, synced and deleted in all of them, and a listing
+// combines their contents. If the file systems share a disk, it is the same
+// directory.
 #ifndef WEFT_LIBS_FS_ROUTED_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_ROUTED_FILE_SYSTEM_H_
 
@@ -42,26 +44,26 @@ class RoutedFileSystem : public FileSystem {
   absl::Status DeleteLeftover(absl::string_view path) override;
 
  protected:
-  // The file system of a path, and the path there.
+  // Place is the file system for a path, and the path in that file system.
   struct Place {
     FileSystem* files = nullptr;
-    std::shared_ptr<FileSystem> holder;  // keeps `files`, where it is not null
+    std::shared_ptr<FileSystem> holder;  // may be null; keeps `files` alive
     std::string path;
-    std::string name;  // put before errors, unless it is empty
+    std::string name;  // prefix of errors, may be empty
   };
 
  private:
-  // May be called from any thread.
+  // Returns the place of a path. May be called from any thread.
   virtual absl::StatusOr<Place> Find(absl::string_view path) = 0;
-  // Locations of a directory; the result of Find, unless overridden. Never
-  // empty.
+  // Returns all places of a directory, at least one. By default it is the
+  // result of Find.
   virtual absl::StatusOr<std::vector<Place>> FindAll(absl::string_view path);
 
-  // Returns `result`, with the place's name in an error.
+  // Returns `result`. If it is an error, adds the name of the place to it.
   template <typename Result>
   static Result Named(const Place& place, Result result);
-  // Applies an operation to all locations of a directory. An error `tolerated`
-  // is ignored if any location succeeded.
+  // Applies an operation to a directory in all its places. Errors with the code
+  // `tolerated` are ignored if the operation succeeded in any place.
   absl::Status AtAll(
       absl::string_view path, absl::StatusCode tolerated,
       absl::FunctionRef<absl::Status(FileSystem&, const std::string&)> act);

@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Thread-safe. Must outlive its files.
+// CountedFiles is thread-safe, and must outlive its files.
 class CountedFiles : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -23,7 +23,8 @@ class CountedFiles : public FailingFileSystem {
     ASSIGN_OR_RETURN(auto file, FailingFileSystem::NewRandomAccessFile(path));
     return std::make_unique<Counted>(std::move(file), *this);
   }
-  // Currently open, maximum open at a time, and opened in total.
+  // Return the number of files that are open now, that were open at the same
+  // time at most, and that were opened in total.
   int num_open() const {
     absl::MutexLock lock(&mutex_);
     return num_open_;

@@ -1,6 +1,6 @@
-// Conformance tests of FileSystem implementations; each implementation
-// instantiates this suite with a harness that creates one and names an empty
-// directory in it.
+// Conformance tests of FileSystem implementations. The test of each
+// implementation instantiates this suite with a harness that creates a file
+// system and names an empty directory in it.
 #ifndef WEFT_LIBS_FS_TESTING_FILE_SYSTEM_CONFORMANCE_H_
 #define WEFT_LIBS_FS_TESTING_FILE_SYSTEM_CONFORMANCE_H_
 
@@ -17,7 +17,7 @@ namespace weft {
 
 struct FileSystemHarness {
   std::unique_ptr<FileSystem> file_system;
-  std::string directory;  // empty, and this test's own
+  std::string directory;  // empty, for this test only
 };
 
 using FileSystemHarnessFactory = std::function<FileSystemHarness()>;
@@ -50,7 +50,7 @@ TEST_P(FileSystemConformanceTest, WrittenBytesAreRead) {
     EXPECT_EQ(size, contents.size());
   }
   ASSERT_OK_AND_ASSIGN(const auto names, fs_.ListDirectory(harness_.directory));
-  EXPECT_EQ(names, std::vector<std::string>{"file"});  // no temporary is left
+  EXPECT_EQ(names, std::vector<std::string>{"file"});  // no other file
 }
 
 TEST_P(FileSystemConformanceTest, AppendsArriveInOrder) {
@@ -77,7 +77,7 @@ TEST_P(FileSystemConformanceTest, WritableTruncatesAndAppendableAppends) {
   {
     ASSERT_OK_AND_ASSIGN(auto file, fs_.NewAppendableFile(Path("file")));
     ASSERT_OK(file->Append("+new"));
-  }  // closes
+  }  // closes the file
   EXPECT_EQ(fs_.ReadFile(Path("file")).value(), "old+new");
   ASSERT_OK(fs_.NewWritableFile(Path("file")).status());
   EXPECT_EQ(fs_.ReadFile(Path("file")).value(), "");
@@ -177,7 +177,7 @@ TEST_P(FileSystemConformanceTest, RenameReplacesTarget) {
   EXPECT_OK(fs_.SyncDirectory(harness_.directory));
 }
 
-TEST_P(FileSystemConformanceTest, OpenFileOutlivesItsName) {
+TEST_P(FileSystemConformanceTest, DeletedFileStaysReadableWhileOpen) {
   Write("file", "contents");
   ASSERT_OK_AND_ASSIGN(auto file, fs_.NewRandomAccessFile(Path("file")));
   ASSERT_OK(fs_.DeleteFile(Path("file")));
@@ -185,7 +185,7 @@ TEST_P(FileSystemConformanceTest, OpenFileOutlivesItsName) {
   EXPECT_EQ(file->Read(0, 8, buffer).value(), 8u);
 }
 
-TEST_P(FileSystemConformanceTest, SlashesDoNotMatter) {
+TEST_P(FileSystemConformanceTest, RepeatedAndTrailingSlashesAreIgnored) {
   Write("file", "x");
   EXPECT_EQ(fs_.ReadFile(harness_.directory + "//file").value(), "x");
   EXPECT_EQ(fs_.ListDirectory(harness_.directory + "/").value().size(), 1u);
