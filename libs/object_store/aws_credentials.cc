@@ -15,11 +15,14 @@ namespace weft {
 namespace {
 
 constexpr absl::Duration kRenewKeysBefore = absl::Minutes(5);
-// Interval for rereading a key file, which may be renewed at any time.
+// The interval after which a key file is read again, because it may be renewed
+// at any time.
 constexpr absl::Duration kLookAtFileAgain = absl::Minutes(5);
-// Retry interval after a failed renewal, while the old keys are valid.
+// The interval between attempts after a failed renewal, while the old keys are
+// still valid.
 constexpr absl::Duration kAskForKeysAgain = absl::Seconds(30);
-// Retry interval while no file has keys, because they may be written later.
+// The interval between attempts while no file has keys, because the keys may be
+// written later.
 constexpr absl::Duration kLookForKeysAgain = absl::Seconds(30);
 constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 constexpr char kMetadataService[] = "http://169.254.169.254";
@@ -29,7 +32,8 @@ std::string ProfileName(const Environment& environment) {
   return name.empty() ? "default" : name;
 }
 
-// Returns the profile from one of AWS's two files; empty if there is none.
+// Returns the profile from one of AWS's two files. Returns an empty map if the
+// file does not have it.
 absl::StatusOr<std::map<std::string, std::string>> ReadProfile(
     const Environment& environment, FileSystem& files, const char* variable,
     absl::string_view default_name) {
@@ -72,7 +76,7 @@ absl::StatusOr<AwsKeys> ParseMetadataKeys(const std::string& text) {
                                         &keys.expiration, &error);
   if (is_whole) return keys;
   return absl::InternalError(
-      "the metadata service of this machine gave no keys of its role");
+      "the metadata service of this machine returned no keys for its role");
 }
 
 }  // namespace
@@ -103,7 +107,7 @@ bool SignAlike(const AwsKeys& a, const AwsKeys& b) {
          a.session_token == b.session_token && a.region == b.region;
 }
 
-// Only keys from files may change.
+// Returns whether the keys come from a file. Only such keys may change.
 bool AwsCredentials::AreOfAFile(const AwsKeys& keys) {
   return keys.may_change && !keys.access_key_id.empty();
 }
@@ -111,7 +115,8 @@ bool AwsCredentials::AreOfAFile(const AwsKeys& keys) {
 AwsCredentials::AwsCredentials(AwsCredentialsOptions options)
     : options_(std::move(options)) {}
 
-// Expiration uses the wall clock, intervals the monotonic clock.
+// Returns whether the keys are valid. Expiration uses the wall clock, while
+// intervals use the monotonic clock.
 bool AwsCredentials::AreGood() const {
   return found_ && options_.scheduler->clock().WallTime() < keys_.expiration;
 }
@@ -140,12 +145,13 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
     absl::MutexLock lock(&mutex_);
     if (AreGoodForNow()) return keys_;
   }
-  // Several threads may read at once; all find the same.
+  // Several threads may read at the same time, and all find the same keys.
   auto keys = Find();
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
   refusals_.HasLooked();
-  // A file that a tool rewrites is briefly empty.
+  // If the file has no keys any more, a tool may be rewriting it, so the file
+  // is only briefly empty.
   const bool are_missing = keys.ok() && AreOfAFile(keys_) && !AreOfAFile(*keys);
   if (!are_missing) {
     missing_until_ = absl::InfinitePast();
@@ -179,7 +185,7 @@ absl::StatusOr<AwsKeys> AwsCredentials::FindKeys() {
   }
   if (!keys.access_key_id.empty() || !keys.secret_access_key.empty()) {
     return absl::FailedPreconditionError(
-        "of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set; set "
+        "only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set; set "
         "both or none");
   }
   ASSIGN_OR_RETURN(keys, FromProfile());
@@ -207,7 +213,8 @@ absl::StatusOr<AwsKeys> AwsCredentials::FromProfile() {
     return keys;
   }
   if (options_.environment("AWS_PROFILE").empty()) return AwsKeys();
-  // Never NOT_FOUND, which would refer to the requested object.
+  // The error is never NOT_FOUND, because that code would refer to the
+  // requested object.
   return absl::FailedPreconditionError(absl::StrCat(
       "AWS_PROFILE is ", ProfileName(options_.environment),
       ", but neither ~/.aws/credentials nor ~/.aws/config has its keys"));

@@ -28,7 +28,7 @@
 
 namespace weft {
 
-// Sections of an INI file by name, without the prefix "profile ".
+// The sections of an INI file, by name without the prefix "profile ".
 using Profiles = std::map<std::string, std::map<std::string, std::string>>;
 Profiles ParseProfiles(absl::string_view text);
 
@@ -37,45 +37,49 @@ struct AwsKeys {
   std::string secret_access_key;
   std::string session_token;
   absl::Time expiration = absl::InfiniteFuture();
-  // The keys are from a file, or were not found: the file may be written or
-  // replaced at any time.
+  // Whether the keys come from a file or were not found. In both cases the file
+  // may be written or replaced at any time.
   bool may_change = false;
-  // AWS_REGION, AWS_DEFAULT_REGION, or the profile's region in AWS_CONFIG_FILE;
-  // otherwise us-east-1.
+  // The value of AWS_REGION or AWS_DEFAULT_REGION, or the region of the profile
+  // in AWS_CONFIG_FILE, or us-east-1 if none of them is set.
   std::string region;
 };
 
-// Whether both sign a request identically.
+// Returns whether both sign a request identically.
 bool SignAlike(const AwsKeys& a, const AwsKeys& b);
 
 struct AwsCredentialsOptions {
   Environment environment;
-  FileSystem* files = nullptr;  // of this machine; outlives, as the others do
+  FileSystem* files = nullptr;  // of this machine; all outlive the object
   HttpClient* http = nullptr;   // for the metadata service
   Scheduler* scheduler = nullptr;
   bool use_instance_metadata = false;
 };
 
-// Thread-safe.
+// AwsCredentials is thread-safe.
 class AwsCredentials {
  public:
   explicit AwsCredentials(AwsCredentialsOptions options);
 
-  // Errors are those of files and of the metadata service, but never NOT_FOUND.
+  // Returns the keys. Errors are those of files and of the metadata service,
+  // but never NOT_FOUND.
   // Blocks when files are read or the metadata service is called: the first
-  // time, again from five minutes before keys expire, and every five minutes
-  // for keys from a file, or without keys. An error is ignored while the old
-  // keys are valid, and no new attempt is made for half a minute; keys that
-  // were removed from a file are dropped half a minute later. Without keys,
-  // files are checked every half minute.
+  // time, and again from five minutes before keys expire. Keys from a file are
+  // read again every five minutes. If no file has keys, the files are checked
+  // every half minute.
+  // If a renewal fails while the old keys are valid, the error is ignored, and
+  // the next attempt is made after half a minute. Keys that were removed from a
+  // file are dropped half a minute later.
   absl::StatusOr<AwsKeys> Get() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Reports that a service has refused `keys`, or their region. Does not block.
-  // Returns true if the next Get reads credentials at once, or already has
-  // others; false if it has read them recently, and they are unchanged.
+  // Reports that a service has refused `keys` or their region. Does not block.
+  // Returns true if a retry makes sense: the next Get reads credentials at
+  // once, or already has others. Returns false if the credentials were read
+  // recently and are unchanged.
   bool Refuse(const AwsKeys& keys) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Whether there are valid keys; and whether they need no renewal.
+  // Return whether there are valid keys, and whether there are valid keys that
+  // need no renewal yet.
   bool AreGood() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AreGoodForNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool AreOfAFile(const AwsKeys& keys);
@@ -94,10 +98,10 @@ class AwsCredentials {
   bool found_ ABSL_GUARDED_BY(mutex_) = false;
   AwsKeys keys_ ABSL_GUARDED_BY(mutex_);
   Refusals refusals_ ABSL_GUARDED_BY(mutex_);
-  absl::Time look_again_ ABSL_GUARDED_BY(mutex_);  // at a file
+  absl::Time look_again_ ABSL_GUARDED_BY(mutex_);  // next read of a file
   absl::Time try_again_ ABSL_GUARDED_BY(mutex_);   // after a failure
-  // Until then, keys missing from a file are tolerated; in the past while they
-  // are present.
+  // The time until which missing keys of a file are tolerated. It is in the
+  // past while the file has keys.
   absl::Time missing_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -41,12 +41,13 @@ std::string HmacSha256(absl::string_view key, absl::string_view text) {
 }
 
 struct UrlParts {
-  absl::string_view host;   // as in requests: with a non-default port
+  absl::string_view host;   // with a port that is not the default
   absl::string_view path;   // from the first slash on
   absl::string_view query;  // without "?"
 };
 
-// libcurl and AWS's programs omit the scheme's default port in "Host".
+// Removes the scheme's default port from the host, because libcurl and AWS's
+// programs omit it in the header "Host".
 absl::string_view WithoutDefaultPort(absl::string_view url,
                                      absl::string_view host) {
   return absl::StripSuffix(
@@ -66,7 +67,8 @@ UrlParts SplitUrl(absl::string_view url) {
   return parts;
 }
 
-// Sorted by lower-case name, the order in which they are signed.
+// Returns the headers sorted by lower-case name, which is the order in which
+// they are signed.
 std::map<std::string, std::string> SignedHeaders(const HttpRequest& request,
                                                  absl::string_view host) {
   std::map<std::string, std::string> headers = {{"host", std::string(host)}};

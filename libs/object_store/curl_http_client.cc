@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-// Maximum poll time; new requests wake the loop, cancelled ones do not.
+// The maximum time of one poll. New requests wake the loop; cancelled requests
+// do not.
 constexpr int kPollMilliseconds = 1000;
 
 long Milliseconds(absl::Duration duration) {
@@ -23,10 +24,11 @@ long Milliseconds(absl::Duration duration) {
 }
 
 absl::Status NoMemory() {
-  return absl::ResourceExhaustedError("libcurl has no memory for it");
+  return absl::ResourceExhaustedError("libcurl does not have enough memory");
 }
 
-// curl_global_init counts its calls, and is thread-safe here.
+// Initializes libcurl while it exists. curl_global_init counts its calls and is
+// thread-safe in this build.
 class GlobalCurl {
  public:
   GlobalCurl() { curl_global_init(CURL_GLOBAL_DEFAULT); }
@@ -67,7 +69,7 @@ class CurlHttpClient::Multi {
   CURLM* const multi_;
 };
 
-// One request, until its result is reported.
+// Transfer is one request, until its result is reported.
 class CurlHttpClient::Transfer {
  public:
   Transfer(HttpRequest request, Done done)
@@ -89,7 +91,8 @@ class CurlHttpClient::Transfer {
     const absl::Duration left =
         request_.deadline - options.scheduler->clock().Now();
     if (left < absl::Milliseconds(1)) {
-      return absl::DeadlineExceededError("its time was over");
+      return absl::DeadlineExceededError(
+          "the deadline passed before the request started");
     }
     if (easy_ == nullptr) return NoMemory();
     SetTransfer(options, left);
@@ -147,7 +150,8 @@ class CurlHttpClient::Transfer {
         CURLE_OUT_OF_MEMORY) {
       return NoMemory();
     }
-    // "a/../b" and "a//b" are valid object names.
+    // The path must stay as it is, because "a/../b" and "a//b" are valid names
+    // of objects.
     curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);
     if (request_.method == "HEAD") {
       curl_easy_setopt(easy_, CURLOPT_NOBODY, 1L);
@@ -164,7 +168,7 @@ class CurlHttpClient::Transfer {
       headers_ = longer;
     }
     curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
-    // The body is sent without waiting for "100 Continue".
+    // Send the body without waiting for "100 Continue".
     curl_easy_setopt(easy_, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
     return absl::OkStatus();
   }
@@ -172,7 +176,8 @@ class CurlHttpClient::Transfer {
   static size_t OnHeader(char* data, size_t size, size_t count, void* self) {
     absl::string_view line(data, size * count);
     HttpResponse& response = static_cast<Transfer*>(self)->response_;
-    // Only headers of the last response count: "100 Continue" may precede it.
+    // Only the headers of the last response count, because "100 Continue" may
+    // precede it.
     if (absl::StartsWith(line, "HTTP/")) response.headers.clear();
     const size_t colon = line.find(':');
     if (colon != absl::string_view::npos) {
@@ -253,7 +258,8 @@ bool CurlHttpClient::BeginWaiting() {
   for (auto& transfer : begun) {
     absl::Status begins = transfer->Prepare(options_);
     CURL* const easy = transfer->easy();
-    // The end of a request that was not added would never be reported.
+    // If the handle cannot be added, report the error here, because the end of
+    // the request would never be reported.
     if (begins.ok() && curl_multi_add_handle(multi_->get(), easy) != CURLM_OK) {
       begins = NoMemory();
     }
@@ -270,7 +276,7 @@ void CurlHttpClient::EndFinished() {
   int left = 0;
   while (const CURLMsg* message = curl_multi_info_read(multi_->get(), &left)) {
     if (message->msg != CURLMSG_DONE) continue;
-    // The message is invalid after its handle is removed.
+    // Copy the data first: the message is invalid after its handle is removed.
     CURL* const easy = message->easy_handle;
     const CURLcode code = message->data.result;
     curl_multi_remove_handle(multi_->get(), easy);
@@ -286,7 +292,8 @@ void CurlHttpClient::EndGivenUp() {
       continue;
     }
     curl_multi_remove_handle(multi_->get(), it->first);
-    it->second->End(absl::CancelledError("it was given up"));
+    it->second->End(
+        absl::CancelledError("the caller no longer needs the response"));
     it = under_way_.erase(it);
   }
 }
@@ -301,7 +308,7 @@ void CurlHttpClient::Drive() {
   }
   for (auto& [easy, transfer] : under_way_) {
     curl_multi_remove_handle(multi_->get(), easy);
-    transfer->End(absl::CancelledError("the HTTP client ends"));
+    transfer->End(absl::CancelledError("the HTTP client is being destroyed"));
   }
   under_way_.clear();
   ended_->Set();

@@ -3,11 +3,11 @@
 // responses.
 //
 // All transfers are driven by one closure on a dedicated thread, from the first
-// request to the end of the client; so parts of a file are transferred
-// concurrently without a thread for each. A caller that waits for a response
-// may therefore occupy the last thread of the blocking pool. An attempt ends
-// with UNAVAILABLE when no connection is made within `connect_timeout`, or when
-// no byte moves for `stall_timeout`.
+// request to the destruction of the client. So parts of a file are transferred
+// concurrently without a thread for each part. Because transfers need no thread
+// of the blocking pool, a caller that waits for a response may occupy the last
+// one. An attempt ends with UNAVAILABLE when no connection is made within
+// `connect_timeout`, or when no byte moves for `stall_timeout`.
 #ifndef WEFT_LIBS_OBJECT_STORE_CURL_HTTP_CLIENT_H_
 #define WEFT_LIBS_OBJECT_STORE_CURL_HTTP_CLIENT_H_
 
@@ -26,18 +26,20 @@ namespace weft {
 
 struct CurlOptions {
   Scheduler* scheduler = nullptr;  // outlives the client
-  // File of trusted certificates; empty: the system's.
+  // The file of trusted certificates. If empty, the system's file is used.
   std::string ca_bundle;
   absl::Duration connect_timeout = absl::Seconds(10);
   absl::Duration stall_timeout = absl::Seconds(60);
-  // Further requests wait for a free connection.
+  // The maximum number of connections. Further requests wait for a free
+  // connection.
   int max_connections = 64;
 };
 
 class CurlHttpClient : public HttpClient {
  public:
   explicit CurlHttpClient(CurlOptions options);
-  // Ends pending requests with CANCELLED, and waits for the closure to end.
+  // Ends pending requests with CANCELLED and waits for the closure that drives
+  // transfers to end.
   ~CurlHttpClient() override;
 
   void Start(HttpRequest request, Done done) override
@@ -48,13 +50,13 @@ class CurlHttpClient : public HttpClient {
   class Multi;
 
   void Drive();
-  // Returns false when the client ends.
+  // Starts waiting requests. Returns false if the client is being destroyed.
   bool BeginWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndFinished();
   void EndGivenUp();
 
   const CurlOptions options_;
-  // Of the driving closure, but to wake it.
+  // Used only by the closure that drives transfers. Other threads only wake it.
   const std::unique_ptr<Multi> multi_;
   const std::unique_ptr<Event> ended_;                    // the closure
   std::map<void*, std::unique_ptr<Transfer>> under_way_;  // the closure's

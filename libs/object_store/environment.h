@@ -9,7 +9,8 @@
 
 namespace weft {
 
-// Returns the value of a variable; empty if it is not set.
+// A function that returns the value of an environment variable, or "" if the
+// variable is not set.
 using Environment = std::function<std::string(const char* name)>;
 
 inline Environment SystemEnvironment() {
@@ -19,7 +20,7 @@ inline Environment SystemEnvironment() {
   };
 }
 
-// Returns the first of the variables that is set.
+// Returns the value of the first of these variables that is set.
 inline std::string FirstOf(const Environment& environment,
                            std::initializer_list<const char*> names) {
   for (const char* name : names) {

@@ -23,8 +23,8 @@ using GcsJson = nlohmann::json;
 
 constexpr size_t kMaxComposed = 32;
 constexpr size_t kDeletionsAtOnce = 16;
-// Maximum calls of a copy without progress; each continues where the last one
-// ended.
+// The maximum number of consecutive calls of a copy without progress. Each call
+// continues where the last call ended.
 constexpr int kMostCallsInVain = 10;
 
 std::string GcsUrl(const ObjectName& name) {
@@ -43,7 +43,7 @@ std::string PartsFolder(const std::string& upload_id) {
   return absl::StrCat(".weft-uploads/", upload_id, "/");
 }
 
-// Text that is not a JSON object gives an empty object.
+// Parses a JSON object. Returns an empty object for any other text.
 GcsJson ParseObject(const std::string& text) {
   GcsJson json = GcsJson::parse(text, nullptr, /*allow_exceptions=*/false);
   return json.is_object() ? json : GcsJson::object();
@@ -84,7 +84,7 @@ absl::StatusOr<ObjectInfo> ToGcsInfo(const HttpResponse& response,
   const GcsJson json = ParseObject(response.body);
   ObjectInfo info;
   info.version = TextOf(json, "generation");
-  // The service encodes 64-bit numbers as text; emulators may not.
+  // The service encodes 64-bit numbers as text, but emulators may send numbers.
   const auto size = json.find("size");
   if (size != json.end() && size->is_number_unsigned()) {
     info.size = size->get<uint64_t>();
@@ -99,7 +99,8 @@ bool IsTrue(const GcsJson& json, const char* name) {
   return it != json.end() && it->is_boolean() && it->get<bool>();
 }
 
-// 64-bit numbers are text; emulators may send numbers.
+// Returns a 64-bit number. The service encodes it as text, but emulators may
+// send a number.
 uint64_t NumberOf(const GcsJson& json, const char* name) {
   const auto it = json.find(name);
   if (it == json.end()) return 0;
@@ -196,8 +197,9 @@ void GcsObjectStore::Send(Operation operation, std::string token, bool is_last,
 void GcsObjectStore::SendAgain(Operation operation, std::string token,
                                HttpResponse refused,
                                HttpClient::Done done) const {
-  // Waiting for a token must not block the thread that drives requests, nor the
-  // threads that may all wait for this reply.
+  // Retry on a thread of the unbounded pool. A new token may take time, and
+  // must not block the thread that drives requests. The threads of the blocking
+  // pool may all be waiting for this reply.
   options_.scheduler->Schedule(
       Pool::kUnbounded,
       [this, operation = std::move(operation), token = std::move(token),
@@ -227,7 +229,8 @@ absl::Status GcsObjectStore::ConfirmAbsence(const ObjectName& name,
       },
       [&](const ObjectList& list) {
         is_listed = absl::c_linear_search(list.keys, name.key);
-        // It would sort before all others.
+        // Stop at the first result: if the object exists, its name sorts before
+        // all other names with this prefix.
         return list.keys.empty() && list.prefixes.empty();
       }));
   if (!is_listed) {
@@ -252,14 +255,15 @@ void GcsObjectStore::Read(const ObjectName& name, const std::string& version,
                           uint64_t offset, size_t size, RangeDone done) {
   Operation operation{.path = absl::StrCat(ObjectPath(name), "?alt=media"),
                       .url = GcsUrl(name)};
-  // A 404 is FAILED_PRECONDITION here, because it cannot be confirmed on this
-  // thread.
+  // A 404 becomes FAILED_PRECONDITION here, because confirming it would block
+  // this thread.
   if (!version.empty()) {
     absl::StrAppend(&operation.path, "&generation=", PercentEncode(version));
   }
   operation.headers = {{"Range", RangeHeader(offset, size)}};
   operation.has_range = true;
-  // With space for an error's text.
+  // The response may be larger than the range, so that it can contain the text
+  // of an error.
   operation.max_response_bytes = size + (size_t{64} << 10);
   Start(std::move(operation),
         [offset, size, url = GcsUrl(name),
@@ -291,7 +295,7 @@ absl::Status GcsObjectStore::Copy(const ObjectName& from,
                                   const ObjectName& to) {
   std::string token;
   uint64_t copied = 0;
-  // Each call continues a large copy, as long as there is progress.
+  // A large copy takes several calls. Continue while the calls make progress.
   for (int calls_in_vain = 0; calls_in_vain < kMostCallsInVain;
        ++calls_in_vain) {
     Operation operation{.method = "POST", .url = GcsUrl(to)};
@@ -370,7 +374,7 @@ absl::StatusOr<std::vector<UploadedPart>> GcsObjectStore::CopyParts(
     return absl::InvalidArgumentError(absl::StrCat(
         GcsUrl(from), ": only objects of one bucket are composed"));
   }
-  // It is composed in place.
+  // The existing object needs no copy, because Compose can use it in its place.
   return std::vector<UploadedPart>{{.number = 1, .size = 0, .tag = from.key}};
 }
 
@@ -398,7 +402,8 @@ absl::Status GcsObjectStore::Compose(const std::vector<std::string>& keys,
       {"destination", {{"contentType", "application/octet-stream"}}}};
   Operation operation{.method = "POST", .url = GcsUrl(to)};
   operation.path = absl::StrCat(ObjectPath(to), "/compose");
-  // A name that is not UTF-8 is replaced by a name that does not exist.
+  // Bytes that are not UTF-8 are replaced, so the resulting name does not exist
+  // and the service returns an error.
   operation.body = std::make_shared<const std::string>(
       request.dump(-1, ' ', false, GcsJson::error_handler_t::replace));
   operation.may_be_silent = true;
@@ -425,15 +430,17 @@ absl::Status GcsObjectStore::CompleteUpload(
     const ObjectUpload& upload, const std::vector<UploadedPart>& parts) {
   std::vector<std::string> keys;
   for (const UploadedPart& part : parts) keys.push_back(part.tag);
-  // Composing only parts to the final name may be retried: if the object itself
-  // were among them, a retry would duplicate it.
+  // Composing into the final name may be retried only if the object itself is
+  // not among the sources, because a retry would then append the parts a second
+  // time.
   int level = 1;
   const bool has_itself = absl::c_linear_search(keys, upload.name.key);
   while (keys.size() > kMaxComposed || (has_itself && level == 1)) {
     ASSIGN_OR_RETURN(keys, ComposeLevel(upload, level++, keys));
   }
   RETURN_IF_ERROR(Compose(keys, upload.name));
-  // The object is complete; remaining parts only cost space.
+  // The object is complete. Errors are ignored, because remaining parts only
+  // cost space.
   AbortUpload(upload).IgnoreError();
   return absl::OkStatus();
 }

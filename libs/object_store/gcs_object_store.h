@@ -2,9 +2,10 @@
 // Storage.
 //
 // The parts of an upload are objects below ".weft-uploads/ID/" in the same
-// bucket, which are composed into the whole, 32 at a time, and then deleted. A
-// lifecycle rule that deletes old objects with that prefix removes leftovers of
-// killed programs. Source: https://cloud.google.com/storage/docs/json_api/v1
+// bucket. They are composed into the final object, 32 at a time, and then
+// deleted. A lifecycle rule that deletes old objects with that prefix removes
+// leftovers of killed programs. Source:
+// https://cloud.google.com/storage/docs/json_api/v1
 #ifndef WEFT_LIBS_OBJECT_STORE_GCS_OBJECT_STORE_H_
 #define WEFT_LIBS_OBJECT_STORE_GCS_OBJECT_STORE_H_
 
@@ -24,13 +25,14 @@
 namespace weft {
 
 struct GcsOptions {
-  // Retries failed requests. Must outlive the store, as the others must.
+  // The client retries failed requests. The client and the following objects
+  // must outlive the store.
   HttpClient* http = nullptr;
   Scheduler* scheduler = nullptr;
   Random* random = nullptr;
   GoogleCredentials* credentials = nullptr;
   std::string endpoint = "https://storage.googleapis.com";
-  // Timeout of each operation, including retries.
+  // The timeout of each operation, including retries.
   absl::Duration operation_timeout = absl::Minutes(10);
 };
 
@@ -63,19 +65,19 @@ class GcsObjectStore : public ObjectStore {
  private:
   struct Operation {
     std::string method = "GET";
-    std::string path;  // after the endpoint, with its query
+    std::string path;  // after the endpoint, with query
     std::vector<std::pair<std::string, std::string>> headers;
     std::shared_ptr<const std::string> body;
     std::string body_type = "application/octet-stream";
     size_t max_response_bytes = size_t{8} << 20;
     std::string url;  // "gs://bucket/key", for errors
     bool has_range = false;
-    // The caller confirms a 404 (NOT_FOUND) by ConfirmAbsence before treating
-    // the object as missing; otherwise a 404 is FAILED_PRECONDITION.
+    // Whether the caller confirms a 404 (NOT_FOUND) by ConfirmAbsence before it
+    // treats the object as missing. If not, a 404 becomes FAILED_PRECONDITION.
     bool is_confirmed = false;
-    bool may_be_silent = false;                         // HttpRequest
-    std::shared_ptr<const std::atomic<bool>> given_up;  // likewise
-    // Shorter timeout than operation_timeout, if any.
+    bool may_be_silent = false;                         // see HttpRequest
+    std::shared_ptr<const std::atomic<bool>> given_up;  // see HttpRequest
+    // The timeout of the operation if it is shorter than operation_timeout.
     absl::Duration at_most = absl::InfiniteDuration();
   };
 
@@ -84,17 +86,18 @@ class GcsObjectStore : public ObjectStore {
   // Returns a successful response, or an error that names the object.
   static absl::StatusOr<HttpResponse> ToAnswer(
       const Operation& operation, absl::StatusOr<HttpResponse> response);
-  // Starts the operation, and retries once if its token is refused and another
-  // is granted. `done` gets a success or an error that names the object.
+  // Starts the operation. If its token is refused and another token is granted,
+  // retries once. `done` gets a success or an error that names the object.
   void Start(Operation operation, HttpClient::Done done) const;
   void Send(Operation operation, std::string token, bool is_last,
             HttpClient::Done done) const;
-  // Handles the response `refused` to `token`.
+  // Handles a response that refused `token`.
   void SendAgain(Operation operation, std::string token, HttpResponse refused,
                  HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
-  // NOT_FOUND if a listing of the bucket lacks the object. A 404 is not
-  // sufficient: the service answers "No such object" for a missing bucket, too.
+  // Returns NOT_FOUND if a listing of the bucket does not contain the object. A
+  // 404 is not sufficient, because the service also answers "No such object" if
+  // the bucket is missing.
   absl::Status ConfirmAbsence(const ObjectName& name,
                               absl::Duration at_most) const;
   absl::Status DeleteWithin(absl::Duration at_most,
@@ -104,10 +107,10 @@ class GcsObjectStore : public ObjectStore {
                                         const std::string& prefix, int max,
                                         const std::string& from) const;
   Operation InsertionOf(const ObjectName& name, std::string bytes) const;
-  // Composes one object from up to 32 of the same bucket.
+  // Composes one object from up to 32 objects in the same bucket.
   absl::Status Compose(const std::vector<std::string>& keys,
                        const ObjectName& to) const;
-  // Composes one object per 32, in the directory of the upload.
+  // Composes one object from every 32 objects, in the directory of the upload.
   absl::StatusOr<std::vector<std::string>> ComposeLevel(
       const ObjectUpload& upload, int level,
       const std::vector<std::string>& keys) const;

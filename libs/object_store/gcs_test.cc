@@ -1,4 +1,4 @@
-// Google Cloud Storage as a file system against an emulator of it, with the
+// Tests of a file system on Google Cloud Storage with an emulator, and with the
 // token of a service account (testing/object_server.py).
 #include <cstdlib>
 #include <map>
@@ -32,7 +32,7 @@ const ObjectServer* Server() {
   return server;
 }
 
-// All that a file system of Google's is made of, and outlived by.
+// GcsParts owns all objects that a file system on Google Cloud Storage needs.
 class GcsParts {
  public:
   GcsParts()
@@ -129,7 +129,8 @@ class GcsTest : public ::testing::Test {
       ASSERT_OK(files_->CreateDirectory(directory_));
       return;
     }
-    // Set by tools/test.sh, which installs the tools.
+    // tools/test.sh sets this variable and installs the tools, so the test must
+    // not be skipped.
     if (std::getenv("WEFT_TEST_TOOLS_REQUIRED") != nullptr) {
       FAIL() << "the emulator did not start";
     }
@@ -153,7 +154,7 @@ std::string Bytes(size_t size) {
 }
 
 TEST_F(GcsTest, LargeFilesAreComposedFromParts) {
-  // 41 parts: more than are composed at once.
+  // The file has 41 parts, which is more than one call can compose.
   const std::string bytes = Bytes(size_t{41} * (64 << 10) - 7);
   ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path("large")));
   ASSERT_OK(file->Append(bytes));

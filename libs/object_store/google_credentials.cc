@@ -20,9 +20,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr absl::Duration kRenewTokenBefore = absl::Minutes(5);
-// Interval for checking a missing credentials file.
+// The interval after which a missing credentials file is checked again.
 constexpr absl::Duration kLookForFileAgain = absl::Minutes(5);
-// Retry interval after a failed renewal, while the old token is valid.
+// The interval between attempts after a failed renewal, while the old token is
+// still valid.
 constexpr absl::Duration kAskForTokenAgain = absl::Seconds(30);
 constexpr absl::Duration kTokenTimeout = absl::Seconds(30);
 constexpr char kScope[] =
@@ -38,7 +39,7 @@ std::string Member(const Json& json, const char* name) {
   return it->get<std::string>();
 }
 
-// Without the padding that absl adds.
+// Encodes without the padding that absl adds.
 std::string Base64Url(absl::string_view bytes) {
   return std::string(absl::StripSuffix(
       absl::StripSuffix(absl::WebSafeBase64Escape(bytes), "="), "="));
@@ -68,10 +69,10 @@ absl::StatusOr<std::string> SignRs256(const std::string& pem,
     signature.resize(size);
     return signature;
   }
-  return absl::InvalidArgumentError("its private_key is not an RSA key in PEM");
+  return absl::InvalidArgumentError("private_key is not an RSA key in PEM");
 }
 
-// The signed assertion of a service account (RFC 7523).
+// Returns the signed assertion of a service account (RFC 7523).
 absl::StatusOr<std::string> Assertion(const Json& account,
                                       const std::string& token_uri,
                                       absl::Time now) {
@@ -102,7 +103,7 @@ absl::StatusOr<std::string> GrantRequest(const Json& account,
   }
   if (Member(account, "type") != "service_account") {
     return absl::InvalidArgumentError(
-        "its type is neither service_account nor authorized_user");
+        "type is neither service_account nor authorized_user");
   }
   ASSIGN_OR_RETURN(const std::string assertion,
                    Assertion(account, token_uri, now));
@@ -132,7 +133,8 @@ absl::StatusOr<std::string> GoogleCredentials::Token() {
       return granted_.token;
     }
   }
-  // Several threads may request tokens at once; each token is valid.
+  // Several threads may request tokens at the same time. All of these tokens
+  // are valid.
   auto granted = Find();
   absl::MutexLock lock(&mutex_);
   refusals_.HasLooked();
@@ -164,7 +166,8 @@ absl::StatusOr<GoogleCredentials::Granted> GoogleCredentials::Find() const {
   const auto text = options_.files->ReadFile(path);
   if (text.ok()) return FromFile(path, *text);
   if (!absl::IsNotFound(text.status())) return text.status();
-  // Never NOT_FOUND, which would refer to the requested object.
+  // The error is never NOT_FOUND, because that code would refer to the
+  // requested object.
   if (!told.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "GOOGLE_APPLICATION_CREDENTIALS names a file that does not exist: ",

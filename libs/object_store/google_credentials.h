@@ -5,7 +5,7 @@
 //      ~/.config/gcloud/application_default_credentials.json;
 //   2. by option, the account of the machine from its metadata service
 //      (GCE_METADATA_HOST overrides its address);
-//   3. none, as public buckets and emulators take it.
+//   3. none, for public buckets and emulators.
 // Source:
 // https://cloud.google.com/docs/authentication/application-default-credentials
 // and RFC 7523.
@@ -28,25 +28,27 @@ namespace weft {
 
 struct GoogleCredentialsOptions {
   Environment environment;
-  FileSystem* files = nullptr;  // of this machine; outlives, as the others do
+  FileSystem* files = nullptr;  // of this machine; all outlive the object
   HttpClient* http = nullptr;
   Scheduler* scheduler = nullptr;
   bool use_instance_metadata = false;
 };
 
-// Thread-safe.
+// GoogleCredentials is thread-safe.
 class GoogleCredentials {
  public:
   explicit GoogleCredentials(GoogleCredentialsOptions options);
 
-  // Empty: requests carry no token. Errors are never NOT_FOUND. Blocks when a
-  // token is requested: the first time, and again from five minutes before it
-  // expires. An error is ignored while the old token is valid, and no new
-  // attempt is made for half a minute.
+  // Returns the token. If it is empty, requests carry no token. Errors are
+  // never NOT_FOUND.
+  // Blocks when a token is requested: the first time, and again from five
+  // minutes before it expires. If this fails while the old token is valid, the
+  // error is ignored, and the next attempt is made after half a minute.
   absl::StatusOr<std::string> Token() ABSL_LOCKS_EXCLUDED(mutex_);
   // Reports that the service has refused `token`. Does not block. Returns true
-  // if the next Token requests another one at once, or already has one; false
-  // if one was requested recently.
+  // if a retry makes sense: the next call of Token requests another token at
+  // once, or already has another one. Returns false if a token was requested
+  // recently.
   bool Refuse(const std::string& token) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Parses "bytes 0-9/100": start offset and total size.
+// The start offset and the total size in a header such as "bytes 0-9/100".
 struct ContentRange {
   uint64_t begin = 0;
   uint64_t whole = 0;
@@ -27,7 +27,7 @@ std::optional<ContentRange> ParseContentRange(absl::string_view text) {
       slash < dash) {
     return std::nullopt;
   }
-  constexpr size_t kUnit = 6;  // "bytes "
+  constexpr size_t kUnit = 6;  // size of "bytes "
   if (dash < kUnit ||
       !absl::SimpleAtoi(text.substr(0, dash - kUnit), &range.begin) ||
       !absl::SimpleAtoi(text.substr(slash + 1 - kUnit), &range.whole)) {
@@ -36,7 +36,8 @@ std::optional<ContentRange> ParseContentRange(absl::string_view text) {
   return range;
 }
 
-// Parses "bytes */100" of a response for a range past the end.
+// Returns the total size in a header such as "bytes */100", which a response
+// has if the range is past the end.
 std::optional<uint64_t> SizeOfWhole(absl::string_view content_range) {
   const size_t slash = content_range.rfind('/');
   uint64_t size = 0;
@@ -46,7 +47,8 @@ std::optional<uint64_t> SizeOfWhole(absl::string_view content_range) {
   return has_size ? std::optional(size) : std::nullopt;
 }
 
-// The whole object, from a server without ranges.
+// Returns the requested range of a whole object, for a server that ignores
+// ranges.
 ObjectRange PieceOfWhole(std::string whole, uint64_t offset, size_t size) {
   ObjectRange piece;
   piece.object.size = whole.size();
@@ -89,8 +91,8 @@ absl::StatusOr<ObjectRange> ToObjectRange(HttpResponse response,
                                           uint64_t offset, size_t size) {
   const absl::string_view text = response.header("content-range");
   const auto whole = SizeOfWhole(text);
-  // Some servers respond this way for an empty object, others with an empty
-  // range.
+  // For an empty object, some servers return an error for the range and others
+  // an empty body.
   if (IsPastEnd(response) ||
       (response.body.empty() && whole.has_value() && *whole <= offset)) {
     ObjectRange nothing;

@@ -1,4 +1,4 @@
-// Common handling of responses of S3 and Google Cloud Storage.
+// Functions for responses that S3 and Google Cloud Storage have in common.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_ANSWERS_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_ANSWERS_H_
 
@@ -13,20 +13,22 @@
 
 namespace weft {
 
-// Status code for an HTTP error. Never NOT_FOUND: a proxy, a wrong endpoint and
-// a missing bucket answer 404, too.
+// Returns the status code for an HTTP error. It is never NOT_FOUND, because a
+// proxy, a wrong endpoint and a missing bucket also answer 404.
 absl::StatusCode CodeOfHttp(int code);
 
-// Returns "bytes=0-9" for the first ten bytes.
+// Returns the value of the header "Range", such as "bytes=0-9" for the first
+// ten bytes.
 std::string RangeHeader(uint64_t offset, uint64_t size);
 
-// Whether the range begins at or after the object's end, which is not an error.
+// Returns whether the requested range begins at or after the object's end. This
+// is not an error.
 inline bool IsPastEnd(const HttpResponse& response) {
   return response.code == 416;
 }
 
-// Returns the data of a range request, complete up to the object's end. The
-// version is left empty.
+// Returns the data of a range request, which is complete up to the object's
+// end. The version of the result is empty.
 absl::StatusOr<ObjectRange> ToObjectRange(HttpResponse response,
                                           uint64_t offset, size_t size);
 

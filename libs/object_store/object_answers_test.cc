@@ -1,5 +1,5 @@
-// Handling of responses that services give rarely, or should never give,
-// simulated by a script.
+// Tests with responses that services return rarely or should never return. A
+// scripted HTTP client simulates them.
 #include "libs/object_store/object_answers.h"
 
 #include <arpa/inet.h>
@@ -46,7 +46,7 @@ namespace {
 
 constexpr auto kInternalError = absl::StatusCode::kInternal;
 
-// Answers at once, and keeps what it was asked for.
+// ScriptedHttp answers requests at once and records them.
 class ScriptedHttp : public HttpClient {
  public:
   using Script =
@@ -138,7 +138,8 @@ TEST_F(ObjectAnswersTest, ListedNamesAreDecodedPerEncodingType) {
   }
 }
 
-// Deletions of listed names must not leave the directory.
+// A listed name such as "../x" is skipped, so that deleting all listed names
+// cannot delete files elsewhere.
 TEST_F(ObjectAnswersTest, InvalidListedNamesAreSkipped) {
   http_.set_script([&](const HttpRequest&) {
     return Xml(
@@ -164,19 +165,20 @@ TEST_F(ObjectAnswersTest, EndlessListIsRejected) {
                             next.empty() ? "" : "</NextContinuationToken>",
                             "</ListBucketResult>"));
   };
-  // Pages cycle: A, B, A.
+  // The pages form a cycle: A, B, A.
   http_.set_script([&](const HttpRequest& request) {
     return page(absl::StrContains(request.url, "token=A") ? "B" : "A");
   });
   EXPECT_THAT(files_.ListDirectory("s3://b/d"),
               StatusIs(kInternalError, "a page that was already listed"));
-  // One of the first version of the interface.
+  // This page has no continuation token, as in the first version of the
+  // interface.
   http_.set_script([&](const HttpRequest&) { return page(""); });
   EXPECT_THAT(files_.ListDirectory("s3://b/d"),
               StatusIs(kInternalError, "does not say how to go on"));
 }
 
-// Nor does a list with a new continuation each time.
+// An endless list is also rejected if each page is empty and has a new token.
 TEST_F(ObjectAnswersTest, EndlessEmptyPagesAreRejected) {
   int pages = 0;
   http_.set_script([&](const HttpRequest&) {
@@ -189,7 +191,7 @@ TEST_F(ObjectAnswersTest, EndlessEmptyPagesAreRejected) {
   EXPECT_LE(pages, 1000);
 }
 
-// The service may send a page with nothing on it before others.
+// The service may send an empty page before pages with names.
 TEST_F(ObjectAnswersTest, EmptyPageDoesNotEndTheList) {
   http_.set_script([&](const HttpRequest& request) {
     if (!absl::StrContains(request.url, "token=A")) {
@@ -208,7 +210,8 @@ TEST_F(ObjectAnswersTest, EmptyPageDoesNotEndTheList) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// Google's interface for HMAC keys, which knows no UploadPartCopy.
+// The fixture simulates Google's interface for HMAC keys, which does not
+// support UploadPartCopy.
 class UncopiedPartsTest : public ObjectAnswersTest {
  protected:
   int NumCopies(absl::string_view part_of_url) const {
@@ -248,7 +251,7 @@ TEST_F(UncopiedPartsTest, LargeObjectIsCopiedCompletely) {
   });
   EXPECT_OK(store_.Copy({"b", "old"}, {"b", "new"}));
   EXPECT_EQ(http_.Count("PUT", "/b/new"), 1);
-  EXPECT_EQ(http_.requests().size(), 2u);  // the other asks its size
+  EXPECT_EQ(http_.requests().size(), 2u);  // the other one requests the size
   EXPECT_EQ(NumCopies("/b/new"), 1);
   EXPECT_EQ(NumCopies("partNumber"), 0);
 }
@@ -290,15 +293,15 @@ TEST_F(UncopiedPartsTest, AppendReuploadsExistingBytes) {
   ASSERT_OK(file->Append("more"));
   ASSERT_OK(file->Close());
   EXPECT_TRUE(sent == old + "more");
-  EXPECT_EQ(http_.Count("PUT", "partNumber"), 3);  // two of what was there
+  EXPECT_EQ(http_.Count("PUT", "partNumber"), 3);  // two with existing bytes
   EXPECT_EQ(NumCopies(""), 0);
 }
 
 constexpr char kNoSuchKeyXml[] =
     "<Error><Code>NoSuchKey</Code><Message>no key</Message></Error>";
 
-// A proxy in front of the service, a wrong endpoint, a missing bucket: on
-// NOT_FOUND callers would start over.
+// The 404 may come from a proxy, a wrong endpoint or a missing bucket. It must
+// not become NOT_FOUND, because callers would then start from the beginning.
 TEST_F(ObjectAnswersTest, Unexplained404IsNotNotFound) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   for (const std::string body :
@@ -338,16 +341,16 @@ TEST_F(ObjectAnswersTest, S3ErrorDocumentMeansNotFound) {
   EXPECT_THAT(files_.FileExists("s3://b/k"), StatusIs(kNotFound, "s3://b/k"));
   EXPECT_OK(s3_.Delete({"b", "k"}));
   EXPECT_TRUE(files_.GetMatchingPaths("s3://b/d/*").value().empty());
-  // Such a service takes the bucket for a part of each key, and lists for
-  // objects.
+  // If the endpoint already contains the bucket, the service takes the bucket's
+  // name as part of each key, and a listing also looks for objects.
   has_bucket_in_endpoint = true;
   EXPECT_THAT(
       files_.ReadFile("s3://b/k"),
       StatusIs(absl::StatusCode::kFailedPrecondition, "AWS_ENDPOINT_URL"));
 }
 
-// Google answers "No such object" for a missing bucket, too: only a list of the
-// bucket distinguishes them.
+// Google answers "No such object" also for a missing bucket. Only a listing of
+// the bucket distinguishes the two cases.
 TEST_F(ObjectAnswersTest, EmptyGcsListMeansNotFound) {
   HttpResponse list;
   http_.set_script([&](const HttpRequest& request) {
@@ -385,7 +388,8 @@ TEST_F(ObjectAnswersTest, EmptyGcsListMeansNotFound) {
 }
 
 TEST_F(ObjectAnswersTest, ObjectMayAppearDuringOpen) {
-  // S3 said that it was missing: that was true.
+  // With S3, the object was missing when it was opened, so the error is
+  // NOT_FOUND although the object exists now.
   http_.set_script([&](const HttpRequest& request) -> HttpResponse {
     if (absl::StrContains(request.url, "list-type")) {
       return Xml("<ListBucketResult/>");
@@ -397,8 +401,9 @@ TEST_F(ObjectAnswersTest, ObjectMayAppearDuringOpen) {
   });
   EXPECT_THAT(files_.ReadFile("s3://b/k"),
               StatusIs(absl::StatusCode::kNotFound, "s3://b/k"));
-  // Google's 404 says nothing, and then the object is there: it is read.
-  int missed = 1;  // attempts to read
+  // Google's 404 is not reliable. A listing then shows that the object exists,
+  // so it is read again.
+  int missed = 1;  // attempts that return 404
   http_.set_script([&](const HttpRequest& request) -> HttpResponse {
     if (!absl::StrContains(request.url, "alt=media")) {
       return {.code = 200, .headers = {}, .body = R"({"size":"3"})"};
@@ -413,7 +418,8 @@ TEST_F(ObjectAnswersTest, ObjectMayAppearDuringOpen) {
               StatusIs(absl::StatusCode::kUnavailable, "gs://b/k"));
 }
 
-// NOT_FOUND would mean that there never was one.
+// The error is not NOT_FOUND, because this would mean that the file never
+// existed.
 TEST_F(ObjectAnswersTest, ObjectDeletedDuringReadIsNotNotFound) {
   const size_t begin = ObjectFileSystem::kReadAheadBytes;
   for (const size_t rest : {size_t{10}, 2 * begin}) {
@@ -436,7 +442,8 @@ TEST_F(ObjectAnswersTest, ObjectDeletedDuringReadIsNotNotFound) {
   }
 }
 
-// A copy has been made when the service says so, not when it begins to answer.
+// The source may be deleted only when the body of the response confirms the
+// copy. The start of a response is not sufficient.
 TEST_F(ObjectAnswersTest, SourceIsDeletedOnlyAfterCopy) {
   for (const std::string body : {"", "\n\n", "<html/>", "<Error/>"}) {
     http_.set_script([&](const HttpRequest& request) -> HttpResponse {
@@ -489,7 +496,7 @@ TEST_F(ObjectAnswersTest, RangeReplyMustMatchRequest) {
   ASSERT_OK_AND_ASSIGN(const ObjectRange last,
                        piece("bytes 100-102/103", "012"));
   EXPECT_EQ(last.object.size, 103u);
-  // As sent by an emulator.
+  // Some emulators send this header for an empty object.
   ASSERT_OK_AND_ASSIGN(const ObjectRange empty, piece("bytes 0--1/0", ""));
   EXPECT_EQ(empty.object.size, 0u);
   EXPECT_THAT(piece("", ""), StatusIs(kInternalError));
@@ -517,8 +524,8 @@ TEST_F(ObjectAnswersTest, DeclaredSizeIsNotTrusted) {
   EXPECT_EQ(read, "short");
 }
 
-// The rest of an open file must not come from an object that has replaced it:
-// the reader gets an error and must reopen the file.
+// If an open file is replaced, its rest must not be read from the new object.
+// The reader gets an error and must reopen the file.
 TEST_F(ObjectAnswersTest, ReadOfReplacedObjectFails) {
   const std::string old(2 * ObjectFileSystem::kReadAheadBytes, 'x');
   http_.set_script([&](const HttpRequest& request) -> HttpResponse {
@@ -543,8 +550,8 @@ TEST_F(ObjectAnswersTest, ReadOfReplacedObjectFails) {
                        "s3://b/index: the service answers 412"));
 }
 
-// Nor when an object is renamed, appended to or read, whatever is computed from
-// it.
+// The size is also rejected when an object is renamed, appended to or read,
+// even if a size computed from it would be valid.
 TEST_F(ObjectAnswersTest, ImpossibleSizeIsRejected) {
   for (const char* size : {"18446744073709551615", "18446744073709551614",
                            "9223372036854775808", "4611686018427387904"}) {
@@ -581,7 +588,8 @@ TEST_F(ObjectAnswersTest, ImpossibleSizeIsRejected) {
   }
 }
 
-// S3 answers HEAD so: without a body, and with where the bucket is.
+// This is S3's answer to HEAD: it has no body, but the header with the region
+// of the bucket.
 TEST_F(ObjectAnswersTest, BucketInOtherRegionIsReported) {
   std::string region = "eu-west-1";
   http_.set_script([&](const HttpRequest&) {
@@ -591,7 +599,7 @@ TEST_F(ObjectAnswersTest, BucketInOtherRegionIsReported) {
   EXPECT_THAT(files_.GetFileSize("s3://bucket/f").status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        "the bucket is in eu-west-1: set AWS_REGION"));
-  region = "us-east-1";  // ours: something else is wrong
+  region = "us-east-1";  // our region, so the cause is another
   EXPECT_THAT(files_.GetFileSize("s3://bucket/f").status(),
               StatusIs(kInternalError, "answers 400"));
 }
@@ -606,7 +614,8 @@ TEST_F(ObjectAnswersTest, BucketNameCannotInjectHost) {
   EXPECT_TRUE(http_.requests().empty());
 }
 
-// An attempt whose reply is lost may have taken effect.
+// If the reply to a request is lost, the request may still have taken effect,
+// so a retry must not append a second time.
 TEST_F(ObjectAnswersTest, RetriedAppendIsAppliedOnce) {
   std::map<std::string, std::string> objects = {{"k", "old"}};
   std::set<std::string> lost;
@@ -662,11 +671,13 @@ TEST_F(ObjectAnswersTest, NonUtf8NameIsAnError) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// All threads that may block may wait for answers before the first has come.
-TEST(CurlHttpClientTest, NeedsNoBlockingThread) {
+// All threads of the blocking pool may wait for responses before the first
+// response has arrived.
+TEST(CurlHttpClientTest, RequestNeedsNoThreadOfTheBlockingPool) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
-  // The thread that waits may come to it late, and leave it later than this.
+  // `release` is shared, because the waiting thread may still use it when this
+  // test's variables are destroyed.
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
   CurlHttpClient http({.scheduler = scheduler.get()});
@@ -684,7 +695,8 @@ TEST(CurlHttpClientTest, NeedsNoBlockingThread) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// libcurl's memory. What it asks for on a thread that has none fails.
+// CurlMemory replaces libcurl's allocation functions. It can make allocations
+// on one thread fail.
 class CurlMemory {
  public:
   CurlMemory() {
@@ -701,7 +713,7 @@ class CurlMemory {
 };
 thread_local bool CurlMemory::is_out = false;
 
-TEST(CurlHttpClientTest, RequestWithoutMemoryFailsAtOnce) {
+TEST(CurlHttpClientTest, RequestFailsAtOnceIfOutOfMemory) {
   const CurlMemory memory;
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
@@ -721,7 +733,7 @@ TEST(CurlHttpClientTest, RequestWithoutMemoryFailsAtOnce) {
                                "http://127.0.0.1:1/: libcurl has no memory"));
 }
 
-// A server that takes connections and says nothing.
+// SilentServer accepts connections and never answers.
 class SilentServer {
  public:
   SilentServer() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -764,7 +776,7 @@ TEST(CurlHttpClientTest, CancelledRequestEndsPromptly) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "given up"));
 }
 
-// Valid keys are used while their renewal fails.
+// While a renewal of keys fails, the old keys are used until they expire.
 TEST(CredentialsTest, ValidKeysSurviveFailedRenewal) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
@@ -797,7 +809,8 @@ TEST(CredentialsTest, ValidKeysSurviveFailedRenewal) {
   clock.Advance(absl::Minutes(56));
   ASSERT_OK_AND_ASSIGN(const AwsKeys keys, credentials.Get());
   EXPECT_EQ(keys.access_key_id, "a");
-  // Not every request waits for the unavailable service.
+  // After a failure, requests do not call the unavailable service again at
+  // once.
   const size_t asked = http.requests().size();
   EXPECT_OK(credentials.Get());
   EXPECT_EQ(http.requests().size(), asked);
@@ -837,7 +850,7 @@ TEST(CredentialsTest, ValidTokenSurvivesFailedRenewal) {
   EXPECT_THAT(credentials.Token(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// NOT_FOUND would refer to the requested object, not to credentials.
+// NOT_FOUND would refer to the requested object and not to the credentials.
 TEST(CredentialsTest, MissingCredentialsAreNotNotFound) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   ManualClock clock;
@@ -876,14 +889,14 @@ TEST(CredentialsTest, MissingCredentialsAreNotNotFound) {
   EXPECT_THAT(google.Token(), StatusIs(kRefused, "/a.json"));
 }
 
-// A machine's clock that people set.
+// SetClock is a clock whose time of day can be set.
 class SetClock : public ManualClock {
  public:
   absl::Time WallTime() const override { return Now() + ahead; }
   absl::Duration ahead = absl::ZeroDuration();
 };
 
-// Other programs may write or replace a key file later.
+// Another program may write or replace the key file later.
 TEST(CredentialsTest, MissingKeyFileIsCheckedAgain) {
   for (const char* session : {"", "aws_session_token = t\n"}) {
     SetClock clock;
@@ -913,20 +926,22 @@ TEST(CredentialsTest, MissingKeyFileIsCheckedAgain) {
     EXPECT_EQ(credentials.Get()->access_key_id, "first");
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "second");
-    // Also where the machine's clock is set back.
+    // The file is also read again if the machine's clock is set back.
     write("third");
     clock.ahead = absl::Hours(-3);
     EXPECT_EQ(credentials.Get()->access_key_id, "second");
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "third");
-    // A program that rewrites the file truncates it first.
+    // A program that rewrites the file truncates it first, so the file is
+    // briefly empty.
     ASSERT_OK(home.WriteFileAtomically("/home/.aws/credentials", ""));
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "third");
     write("fourth");
     clock.Advance(absl::Seconds(31));
     EXPECT_EQ(credentials.Get()->access_key_id, "fourth");
-    // For good: its keys end half a minute later.
+    // If the file is deleted for good, its keys are dropped half a minute
+    // later.
     ASSERT_OK(home.DeleteFile("/home/.aws/credentials"));
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "fourth");
@@ -935,8 +950,8 @@ TEST(CredentialsTest, MissingKeyFileIsCheckedAgain) {
   }
 }
 
-// A home and a service that both know a set of keys, or a region, after some
-// time.
+// The fixture has a home directory with keys and a region, and a service that
+// accepts only some of them.
 class RefusedKeysTest : public testing::Test {
  protected:
   RefusedKeysTest() {
@@ -966,9 +981,9 @@ class RefusedKeysTest : public testing::Test {
   SimulatedScheduler scheduler_{clock_};
   MemoryFileSystem home_;
   ScriptedHttp http_;
-  std::string accepted_;              // requests with this text are accepted
-  HttpResponse refusal_;              // the answer to others
-  std::function<void()> on_refusal_;  // called before the next of these
+  std::string accepted_;              // accepted requests contain this
+  HttpResponse refusal_;              // the response to others
+  std::function<void()> on_refusal_;  // called before the next refusal
   AwsCredentials credentials_{
       {.environment = [](const char* name) -> std::string {
          return absl::string_view(name) == "HOME" ? "/home" : "";
@@ -1003,7 +1018,7 @@ TEST_F(RefusedKeysTest, RefusedKeysAreReadAgain) {
   }
 }
 
-// A file that a tool is just writing is empty when it is first looked at.
+// The file is empty when it is read first, because a tool is just writing it.
 TEST_F(RefusedKeysTest, AnonymousRequestIsRetriedWithKeys) {
   Write("credentials", "");
   refusal_ = {.code = 403, .headers = {}, .body = ""};
@@ -1037,7 +1052,8 @@ TEST_F(RefusedKeysTest, UnchangedKeysAreNotRetried) {
   }
 }
 
-// Like concurrent reads of the parts of a file.
+// Several requests are refused at the same time, as when parts of a file are
+// read concurrently.
 TEST_F(RefusedKeysTest, ConcurrentRefusedRequestsAreAllRetried) {
   WriteKey("old");
   ASSERT_OK_AND_ASSIGN(const AwsKeys old, credentials_.Get());
@@ -1086,13 +1102,13 @@ TEST(CredentialsTest, RefusedTokenIsRenewed) {
   EXPECT_OK(store.Stat({"b", "k"}).status());
   accepted = 2;
   EXPECT_OK(store.Stat({"b", "k"}).status());
-  // A token that is granted and refused repeatedly must not cause endless
+  // A token that is granted and refused again and again must not cause endless
   // retries.
   accepted = 100;
   EXPECT_THAT(store.Stat({"b", "k"}),
               StatusIs(absl::StatusCode::kPermissionDenied, "401"));
   EXPECT_LE(granted, 3);
-  // Requests that are refused together are all made again.
+  // If several requests are refused at the same time, all of them are retried.
   clock.Advance(absl::Minutes(10));
   ASSERT_OK_AND_ASSIGN(const std::string token, credentials.Token());
   for (int request = 0; request < 4; ++request) {
@@ -1100,8 +1116,9 @@ TEST(CredentialsTest, RefusedTokenIsRenewed) {
   }
 }
 
-// A machine's clock is set right after the program began: the service compares
-// with its own, by which the time to wait by has gone wrong.
+// The machine's clock is set right after the program began. The service
+// compares the signature's time with its own clock, so the program must not use
+// its monotonic clock.
 TEST(CredentialsTest, RequestsAreSignedWithWallClock) {
   SetClock clock;
   clock.ahead = absl::Hours(30 * 24);
@@ -1125,8 +1142,8 @@ TEST(CredentialsTest, RequestsAreSignedWithWallClock) {
   EXPECT_EQ(http.requests()[0].deadline, clock.Now() + absl::Minutes(10));
 }
 
-// The machine's account is asked for only where that is wanted, and again
-// before a token ends.
+// The account of the machine is used only if the option is set. Its token is
+// requested again before it expires.
 TEST(CredentialsTest, MetadataServerTokensAreUsed) {
   constexpr char kPath[] =
       "/computeMetadata/v1/instance/service-accounts/default/token";
@@ -1197,7 +1214,7 @@ TEST(CredentialsTest, MissingGoogleFileIsCheckedAgain) {
   EXPECT_EQ(credentials.Token().value(), "granted");
 }
 
-// libcurl and AWS's own programs send it this way in "Host".
+// libcurl and AWS's own programs omit the default port in the header "Host".
 TEST(SignRequestTest, DefaultPortIsNotSigned) {
   const auto signed_as = [](const std::string& url) {
     HttpRequest request;
@@ -1213,7 +1230,7 @@ TEST(SignRequestTest, DefaultPortIsNotSigned) {
   EXPECT_NE(signed_as("https://h:8443/b"), signed_as("https://h/b"));
 }
 
-// A home directory on a hung mount: reads block until a gate opens.
+// HungHome is a home directory on a hung mount: reads block until a gate opens.
 class HungHome : public MemoryFileSystem {
  public:
   explicit HungHome(Scheduler& scheduler)
@@ -1244,7 +1261,7 @@ TEST(HungHomeTest, HungHomeDirectoryDoesNotBlockOthers) {
                         }
                         return absl::string_view(name) == "HOME" ? "/home" : "";
                       }});
-  // Without keys, or a file name, no service is called.
+  // Starts a read that needs no keys and no service.
   const auto read = [&](const std::string& path, absl::StatusCode code,
                         Event& done) {
     scheduler->Schedule(Pool::kBlocking, [&files, path, code, &done] {
@@ -1263,8 +1280,9 @@ TEST(HungHomeTest, HungHomeDirectoryDoesNotBlockOthers) {
   read_gs->Wait();
 }
 
-// A service that is silent after its first answers: an attempt ends with what
-// a client says of a black hole, at its deadline, or once it is given up.
+// SilentHttp is a service that does not answer after its first responses. A
+// request ends with the error of a timeout, at its deadline, or when it is
+// given up.
 class SilentHttp : public HttpClient {
  public:
   explicit SilentHttp(Scheduler& scheduler) : scheduler_(scheduler) {}
@@ -1323,7 +1341,7 @@ TEST(SilentStoreTest, AbandonDoesNotWaitForSilentStore) {
   const absl::Time before = clock.Now();
   written->Abandon();
   written.reset();
-  // Its parts, and then the end of the upload.
+  // The file waits once for its parts and once for the end of the upload.
   EXPECT_LE(clock.Now() - before, 2 * kLeftoverTimeout);
   const absl::Time later = clock.Now();
   EXPECT_FALSE(files.DeleteLeftover("s3://b/k").ok());

@@ -20,7 +20,8 @@ namespace weft {
 namespace {
 
 constexpr int kKeysAPage = 1000;
-// Maximum attempts to open an object that is repeatedly created and deleted.
+// The maximum number of attempts to open an object that is repeatedly created
+// and deleted.
 constexpr int kMostOpens = 5;
 
 bool IsBucketName(absl::string_view bucket) {
@@ -41,7 +42,7 @@ absl::StatusOr<ObjectName> ParseName(absl::string_view path) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": no bucket is named; write s3://BUCKET/PATH"));
   }
-  // The bucket becomes part of a host name or URL.
+  // Check the name, because the bucket becomes part of a host name or URL.
   if (!IsBucketName(name.bucket)) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": a bucket's name has letters, digits, '.', '-' and '_'"));
@@ -64,7 +65,7 @@ ObjectName ParentOf(const ObjectName& name) {
   return {name.bucket, std::string(Dirname(name.key))};
 }
 
-// Returns the common prefix of objects in a directory.
+// Returns the common prefix of the objects in a directory.
 std::string PrefixOf(const ObjectName& directory) {
   return IsBucket(directory) ? std::string() : absl::StrCat(directory.key, "/");
 }
@@ -73,9 +74,10 @@ ObjectName MarkerOf(const ObjectName& directory) {
   return {directory.bucket, PrefixOf(directory)};
 }
 
-// Adds the names on a page of a directory listing. Keys that are not valid
-// names (owners of the bucket may have created "d/../x", or "d/./x") cannot be
-// accessed as files, and must not lead deletions of listed names elsewhere.
+// Adds the names on a page of a directory listing. Other programs may have
+// created keys such as "d/../x" or "d/./x". These cannot be accessed as files,
+// and are skipped so that deleting all listed names cannot delete files
+// elsewhere.
 void AddNames(const ObjectList& list, absl::string_view prefix,
               std::vector<std::string>* names) {
   for (const std::vector<std::string>* found : {&list.keys, &list.prefixes}) {
@@ -97,7 +99,7 @@ ObjectFileSystem::ObjectFileSystem(ObjectStore& store, Scheduler& scheduler,
 absl::StatusOr<bool> ObjectFileSystem::HasAnythingBelow(
     const ObjectName& directory) {
   bool found = false;
-  // A page may be empty although more follow.
+  // Look at several pages, because an empty page may be followed by others.
   RETURN_IF_ERROR(ForEachPage(store_, directory.bucket, PrefixOf(directory), 1,
                               [&](const ObjectList& list) {
                                 found = !list.keys.empty() ||
@@ -195,7 +197,7 @@ absl::StatusOr<ObjectRange> ObjectFileSystem::ReadBeginning(
     }
     if (!absl::IsFailedPrecondition(piece.status())) return piece;
     RETURN_IF_ERROR(StatFile(name, "open", path).status());
-    last = piece.status();  // It was created in between.
+    last = piece.status();  // it was created in between
   }
   return absl::UnavailableError(absl::StrCat(
       "open ", path,
@@ -232,7 +234,7 @@ absl::StatusOr<std::vector<std::string>> ObjectFileSystem::ListDirectory(
                                 AddNames(list, prefix, &names);
                                 return true;
                               }));
-  // An object and objects below it may have the same name.
+  // An object "a" and objects below "a/" give the same name.
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -262,7 +264,8 @@ absl::Status ObjectFileSystem::DeleteDirectory(absl::string_view path) {
   RETURN_IF_ERROR(CheckDirectory(name, "rmdir", path));
   if (IsBucket(name)) {
     return absl::PermissionDeniedError(
-        absl::StrCat("rmdir ", path, ": buckets are not deleted from here"));
+        absl::StrCat("rmdir ", path,
+                     ": a bucket cannot be deleted through this file system"));
   }
   const ObjectName marker = MarkerOf(name);
   bool is_empty = true;

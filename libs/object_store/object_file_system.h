@@ -18,7 +18,7 @@
 //   - ".." is rejected, because there are no symbolic links.
 //
 // Errors are those of ObjectStore, and of FileSystem for missing files or files
-// of another kind. Threads: as FileSystem.
+// of another kind. Threads: the same rules as for FileSystem.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_FILE_SYSTEM_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_FILE_SYSTEM_H_
 
@@ -42,11 +42,12 @@ class ObjectFileSystem : public FileSystem {
  public:
   static constexpr size_t kReadAheadBytes = size_t{256} << 10;
 
-  // All must outlive the file system and its files.
+  // All arguments must outlive the file system and its files.
   ObjectFileSystem(ObjectStore& store, Scheduler& scheduler,
                    ObjectFileOptions options = {});
 
-  // For a file of fewer than 1,000 parts; doubled beyond that, and so on.
+  // Returns the memory that a file of fewer than 1,000 parts needs while it is
+  // written. It doubles after each further 1,000 parts.
   size_t max_written_bytes() const {
     return options_.part_bytes *
            (static_cast<size_t>(options_.parts_at_once) + 1);
@@ -71,25 +72,27 @@ class ObjectFileSystem : public FileSystem {
   absl::Status SyncDirectory(absl::string_view path) override;
   absl::Status WriteFileAtomically(absl::string_view path,
                                    absl::string_view contents) override;
-  // OK if there is none.
+  // Returns OK if the file does not exist.
   absl::Status DeleteLeftover(absl::string_view path) override;
 
  private:
-  // Whether the name of any object begins with that of the directory.
+  // Returns whether the name of any object begins with the name of the
+  // directory.
   absl::StatusOr<bool> HasAnythingBelow(const ObjectName& directory);
   enum class Kind { kNothing, kFile, kDirectory };
   absl::StatusOr<Kind> KindOf(const ObjectName& name);
-  // OK for a directory; NOT_FOUND, or FAILED_PRECONDITION for a file.
+  // Returns OK for a directory, FAILED_PRECONDITION for a file, and NOT_FOUND
+  // if neither exists.
   absl::Status CheckDirectory(const ObjectName& name, absl::string_view action,
                               absl::string_view path);
-  // Returns the object; FAILED_PRECONDITION for a directory.
+  // Returns information on the object, or FAILED_PRECONDITION for a directory.
   absl::StatusOr<ObjectInfo> StatFile(const ObjectName& name,
                                       absl::string_view action,
                                       absl::string_view path);
-  // Reads the first kReadAheadBytes.
+  // Reads the first kReadAheadBytes of the object.
   absl::StatusOr<ObjectRange> ReadBeginning(const ObjectName& name,
                                             absl::string_view path);
-  // Returns the name of a file that may be written there.
+  // Returns the name of a file that may be written at `path`.
   absl::StatusOr<ObjectName> ToBeWritten(absl::string_view path);
 
   ObjectStore& store_;

@@ -14,12 +14,13 @@
 namespace weft {
 namespace {
 
-// Part size doubles after this many parts: 10,000 parts of 8 MiB would be 80
-// GB, while this sequence exceeds the 5 TB limit of an object.
+// The size of parts doubles after this many parts. 10,000 parts of 8 MiB would
+// be only 80 GB, but with growing parts a file can exceed the limit of 5 TB for
+// an object.
 constexpr int kPartsOfASize = 1000;
 
-// NOT_FOUND is only for files that cannot be opened: callers interpret it as a
-// file that was never written.
+// Converts NOT_FOUND of an open file. Callers interpret NOT_FOUND as a file
+// that was never written, so only opening a file may return it.
 absl::Status DeletedMeanwhile(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
   return absl::FailedPreconditionError(absl::StrCat(
@@ -53,7 +54,8 @@ absl::Status SentParts::WaitUntil(int most) {
     most_ = most;
   }
   event->Wait();
-  // End sets the event under the lock, and has released it after this.
+  // End sets the event under the lock. Taking the lock here ensures that End
+  // has finished.
   absl::MutexLock lock(&mutex_);
   waiting_ = nullptr;
   return first_error_;
@@ -84,7 +86,8 @@ ObjectWritableFile::ObjectWritableFile(ObjectStore& store, Scheduler& scheduler,
 ObjectWritableFile::~ObjectWritableFile() {
   Close().IgnoreError();
   if (upload_ != nullptr) upload_->given_up->store(true);
-  // Callbacks use the store, which must outlive files.
+  // Wait for the callbacks, because they use the store, which may be destroyed
+  // after the file.
   parts_->WaitUntil(0).IgnoreError();
   if (upload_ != nullptr) store_.AbortUpload(*upload_).IgnoreError();
 }
@@ -160,7 +163,7 @@ absl::Status ObjectWritableFile::Flush() {
 }
 
 absl::Status ObjectWritableFile::Publish() {
-  // A short file is kept in memory, too, because it may grow.
+  // A short file stays in memory after it was written, because it may grow.
   if (upload_ == nullptr && !is_copied_) return store_.Put(name_, tail_);
   if (!tail_.empty()) RETURN_IF_ERROR(SendTail());
   return CompleteUpload();
@@ -237,7 +240,7 @@ absl::StatusOr<size_t> ObjectRandomAccessFile::ReadAhead(uint64_t offset,
   return read;
 }
 
-// Several chunks are read concurrently, and all are waited for.
+// Reads several chunks concurrently, and waits for all of them.
 absl::StatusOr<size_t> ObjectRandomAccessFile::ReadPieces(uint64_t offset,
                                                           size_t size,
                                                           char* buffer) const {
@@ -247,7 +250,7 @@ absl::StatusOr<size_t> ObjectRandomAccessFile::ReadPieces(uint64_t offset,
     size_t size = 0;
   };
   std::deque<Asked> asked;
-  size_t begin = 0;  // start of unrequested bytes
+  size_t begin = 0;  // start of bytes not requested yet
   absl::Status status;
   while ((status.ok() && begin < size) || !asked.empty()) {
     while (status.ok() && begin < size &&

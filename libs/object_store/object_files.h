@@ -1,4 +1,4 @@
-// Open files of an ObjectFileSystem.
+// The open files of an ObjectFileSystem.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_FILES_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_FILES_H_
 
@@ -15,34 +15,35 @@
 
 namespace weft {
 
-// SentParts tracks the pending and completed parts of an upload. Also held by
-// callbacks.
+// SentParts tracks the pending and the completed parts of an upload. Callbacks
+// also hold a reference to it.
 class SentParts {
  public:
   explicit SentParts(Scheduler& scheduler) : scheduler_(scheduler) {}
 
   void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
   void End(absl::StatusOr<UploadedPart> part) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Waits until at most `most` are pending; returns the first error.
+  // Waits until at most `most` parts are pending. Returns the first error.
   absl::Status WaitUntil(int most) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Sorted by number. REQUIRES: none is pending.
+  // Returns the completed parts, sorted by number. REQUIRES: no part is
+  // pending.
   std::vector<UploadedPart> Take() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   Scheduler& scheduler_;
   absl::Mutex mutex_;
   int sent_ ABSL_GUARDED_BY(mutex_) = 0;
-  int most_ ABSL_GUARDED_BY(mutex_) = 0;  // the maximum for which a call waits
+  int most_ ABSL_GUARDED_BY(mutex_) = 0;  // number a call waits for
   Event* waiting_ ABSL_GUARDED_BY(mutex_) = nullptr;
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
   std::vector<UploadedPart> arrived_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The existing object that a file appends to.
+// ObjectStart is the existing object to which a file appends.
 struct ObjectStart {
   bool is_there = false;
-  bool is_copied = false;  // by the service, as the first parts
-  std::string bytes;       // all of them, when it is not
+  bool is_copied = false;  // by the service, as first parts
+  std::string bytes;       // of the object, if not copied
 };
 
 class ObjectWritableFile : public WritableFile {
@@ -56,7 +57,8 @@ class ObjectWritableFile : public WritableFile {
   absl::Status Flush() override;
   absl::Status Sync() override { return Flush(); }
   absl::Status Close() override;
-  // Leaves the object unchanged, and frees pending parts.
+  // Abandons the upload. The object stays unchanged, and the memory of pending
+  // parts is freed.
   void Abandon() override { closed_ = true; }
 
  private:
@@ -67,7 +69,7 @@ class ObjectWritableFile : public WritableFile {
   absl::Status SendTail();
   absl::Status Publish();
   absl::Status CompleteUpload();
-  // Keeps the first error; after it the file accepts no data.
+  // Keeps the first error. After an error the file accepts no data.
   absl::Status Failed(absl::Status status);
 
   ObjectStore& store_;
@@ -75,8 +77,8 @@ class ObjectWritableFile : public WritableFile {
   const ObjectName name_;
   const std::string path_;
   const std::shared_ptr<SentParts> parts_;
-  std::unique_ptr<ObjectUpload> upload_;  // null: none is under way
-  int next_part_ = 1;                     // of it
+  std::unique_ptr<ObjectUpload> upload_;  // null without an upload
+  int next_part_ = 1;                     // number of its next part
   // Whether the upload begins with the object's contents.
   bool is_copied_ = false;
   std::string tail_;  // the bytes after the last part
@@ -87,7 +89,7 @@ class ObjectWritableFile : public WritableFile {
 
 class ObjectRandomAccessFile : public RandomAccessFile {
  public:
-  // `first`: the bytes at the beginning.
+  // `first` contains the bytes at the beginning of the object.
   ObjectRandomAccessFile(ObjectStore& store, Scheduler& scheduler,
                          const ObjectFileOptions& options, ObjectName name,
                          ObjectRange first);

@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-// Consecutive empty pages; a service may send some before its results.
+// The maximum number of consecutive empty pages. A service may send some empty
+// pages before its results.
 constexpr int kMaxEmptyPages = 1000;
 
 }  // namespace
@@ -27,7 +28,7 @@ absl::Status ForEachPage(
     if (empty_pages == kMaxEmptyPages) {
       return absl::InternalError(
           absl::StrCat("the list of ", list_name, " has ", empty_pages,
-                       " pages in a row with nothing on them, and no end"));
+                       " empty pages in a row, and does not end"));
     }
     from = page.next;
     if (!from.empty() && !begun.insert(from).second) {

@@ -5,12 +5,14 @@
 // Objects are created and replaced atomically, with read-after-write
 // consistency: both services guarantee this.
 //
-// Errors contain the object's URL and the service's message: NOT_FOUND only if
-// the service itself shows that its bucket has no such object, because callers
-// then start over; FAILED_PRECONDITION for other answers of 404 (no such bucket
-// or upload, a proxy, a wrong endpoint), another version and the wrong region;
-// PERMISSION_DENIED; UNAVAILABLE and DEADLINE_EXCEEDED after retries; else
-// INTERNAL. Threads: any; calls without a callback block.
+// Errors contain the object's URL and the service's message: The code is
+// NOT_FOUND only if the service itself shows that its bucket does not have the
+// object, because callers then start from the beginning. It is
+// FAILED_PRECONDITION for other answers of 404 (no such bucket or upload, a
+// proxy, a wrong endpoint), for another version and for the wrong region. Other
+// codes are PERMISSION_DENIED, UNAVAILABLE and DEADLINE_EXCEEDED after retries,
+// and INTERNAL. Threads: all methods may be called from any thread; methods
+// without a callback block.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_
 
@@ -31,33 +33,35 @@ namespace weft {
 
 struct ObjectName {
   std::string bucket;
-  std::string key;  // "ckpt/model.index", never empty
+  std::string key;  // such as "ckpt/model.index"; not empty
 };
 
 struct ObjectInfo {
   uint64_t size = 0;
-  // Distinguishes successive objects of a name: an ETag, a generation.
+  // An ETag or a generation, which distinguishes successive objects of the same
+  // name.
   std::string version;
 };
 
-// A range of an object, shorter than requested at its end.
+// ObjectRange is a range of an object. It is shorter than requested at the
+// object's end.
 struct ObjectRange {
   ObjectInfo object;
   std::string bytes;
 };
 
 struct ObjectList {
-  std::vector<std::string> keys;      // whole ones
-  std::vector<std::string> prefixes;  // up to and with the next "/"
-  std::string next;                   // where to go on; empty at the end
+  std::vector<std::string> keys;      // keys of objects
+  std::vector<std::string> prefixes;  // up to and including the next "/"
+  std::string next;                   // token of the next page, or empty
 };
 
-// An object that is uploaded in parts.
+// ObjectUpload is an object that is uploaded in parts.
 struct ObjectUpload {
   ObjectName name;
   std::string id;
-  // Set when the parts are no longer needed: pending ones end soon, with
-  // CANCELLED.
+  // Is set when the parts are no longer needed. Pending parts then end soon,
+  // with CANCELLED.
   std::shared_ptr<std::atomic<bool>> given_up =
       std::make_shared<std::atomic<bool>>(false);
 };
@@ -76,37 +80,42 @@ class ObjectStore {
   virtual ~ObjectStore() = default;
 
   virtual absl::StatusOr<ObjectInfo> Stat(const ObjectName& name) = 0;
-  // Reads that version, unless it is empty. `done` must not block. A missing
-  // object may also be FAILED_PRECONDITION; use Stat to distinguish.
+  // Reads a range of an object. Reads the given version, unless `version` is
+  // empty. `done` must not block. The error for a missing object may be
+  // FAILED_PRECONDITION; use Stat to find out whether it is missing.
   virtual void Read(const ObjectName& name, const std::string& version,
                     uint64_t offset, size_t size, RangeDone done) = 0;
   virtual absl::Status Put(const ObjectName& name, std::string bytes) = 0;
-  // Server-side copy; also between buckets. Large ones take minutes.
+  // Copies an object on the server, also to another bucket. Large copies take
+  // minutes.
   virtual absl::Status Copy(const ObjectName& from, const ObjectName& to) = 0;
-  // OK if there is none.
+  // Deletes an object. Returns OK if it does not exist.
   virtual absl::Status Delete(const ObjectName& name) = 0;
-  // As Delete, but gives up after kLeftoverTimeout.
+  // Deletes an object, but gives up after kLeftoverTimeout.
   virtual absl::Status DeleteLeftover(const ObjectName& name) = 0;
-  // Returns keys that begin with `prefix`, in byte order; keys that continue
-  // after the next "/" are grouped as one prefix each. At most `max` of both,
-  // of up to 1,000.
+  // Returns keys that begin with `prefix`, in byte order. Keys that have a
+  // further "/" are grouped: one prefix, up to that "/", stands for all of
+  // them. The result has at most `max` keys and prefixes; `max` is at most
+  // 1,000.
   virtual absl::StatusOr<ObjectList> List(const std::string& bucket,
                                           const std::string& prefix, int max,
                                           const std::string& from) = 0;
 
-  // The object is created by CompleteUpload. All parts except the last must
-  // have at least min_part_bytes(); there are at most max_parts().
+  // Begins to upload an object in parts. CompleteUpload creates the object. All
+  // parts except the last must have at least min_part_bytes(), and there may be
+  // at most max_parts().
   virtual absl::StatusOr<ObjectUpload> BeginUpload(const ObjectName& name) = 0;
-  // Copies `from`, which has at least min_part_bytes(), into the first parts:
-  // server-side, if possible. It must not change until the upload ends.
+  // Copies `from`, which must have at least min_part_bytes(), into the first
+  // parts of the upload, on the server if possible. `from` must not change
+  // until the upload ends.
   virtual absl::StatusOr<std::vector<UploadedPart>> CopyParts(
       const ObjectUpload& upload, const ObjectName& from) = 0;
   virtual void UploadPart(const ObjectUpload& upload, int number,
                           std::string bytes, PartDone done) = 0;
   virtual absl::Status CompleteUpload(
       const ObjectUpload& upload, const std::vector<UploadedPart>& parts) = 0;
-  // Frees uploaded parts; gives up when the service is silent for
-  // kLeftoverTimeout. An upload that is never ended incurs cost until the
+  // Frees uploaded parts. Gives up when the service is silent for
+  // kLeftoverTimeout. An upload that is never ended costs money until the
   // bucket's lifecycle rule deletes it.
   virtual absl::Status AbortUpload(const ObjectUpload& upload) = 0;
 
@@ -114,8 +123,8 @@ class ObjectStore {
   virtual int max_parts() const = 0;
 };
 
-// Calls `visit` with each page of a list, as long as it returns true. INTERNAL
-// for a service that repeats a page, to avoid an endless loop.
+// Calls `visit` with each page of a list until `visit` returns false. Returns
+// INTERNAL if a service repeats a page, to avoid an endless loop.
 absl::Status ForEachPage(
     const std::string& list_name,
     absl::FunctionRef<absl::StatusOr<ObjectList>(const std::string& from)> list,

@@ -36,7 +36,8 @@ std::string GoogleEndpoint(const Environment& environment) {
   return emulator.empty() ? kGoogleEndpoint : WithScheme(emulator, "http");
 }
 
-// Emulators have no accounts: they get no token that Google would accept.
+// Returns the environment for Google's accounts. An emulator must not get a
+// token that Google would accept, so it gets no accounts.
 Environment GoogleAccounts(const Environment& environment) {
   const bool asks_emulator = environment("GS_ENDPOINT_URL").empty() &&
                              !environment("STORAGE_EMULATOR_HOST").empty();
@@ -44,7 +45,8 @@ Environment GoogleAccounts(const Environment& environment) {
   return [](const char*) { return std::string(); };
 }
 
-// Provides HMAC keys under the names that aws_credentials.h uses.
+// Returns an environment with HMAC keys under the names that aws_credentials.h
+// uses.
 Environment GoogleKeysAsAws(const Environment& environment) {
   return [environment](const char* name) -> std::string {
     if (absl::string_view(name) == "AWS_ACCESS_KEY_ID") {
@@ -63,7 +65,7 @@ bool IsObjectStorePath(absl::string_view path) {
   return IsS3Path(path) || IsGooglePath(path);
 }
 
-// The shared HTTP client of all services.
+// Connections is the HTTP client that all services share.
 class ObjectStores::Connections {
  public:
   explicit Connections(const ObjectStoresOptions& options)
@@ -79,7 +81,7 @@ class ObjectStores::Connections {
   RetryingHttpClient retrying_;
 };
 
-// The S3 file system with its dependencies.
+// S3 is the S3 file system with its dependencies.
 class ObjectStores::S3 : public RoutedFileSystem {
  public:
   S3(const ObjectStoresOptions& options, HttpClient& http,
@@ -110,7 +112,7 @@ class ObjectStores::S3 : public RoutedFileSystem {
   ObjectFileSystem files_;
 };
 
-// The GCS file system with its dependencies.
+// Gcs is the GCS file system with its dependencies.
 class ObjectStores::Gcs : public RoutedFileSystem {
  public:
   Gcs(const ObjectStoresOptions& options, HttpClient& http)

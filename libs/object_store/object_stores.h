@@ -13,7 +13,7 @@
 // keys and the region again when they may have changed, and when a service
 // refuses them.
 //
-// Threads: as FileSystem.
+// Threads: the same rules as for FileSystem.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_STORES_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_STORES_H_
 
@@ -31,22 +31,22 @@
 
 namespace weft {
 
-// Whether the path names a file of an object store.
+// Returns whether the path names a file in an object store.
 bool IsObjectStorePath(absl::string_view path);
 
 struct ObjectStoresOptions {
-  Scheduler* scheduler = nullptr;  // outlives the file system, as do these
+  Scheduler* scheduler = nullptr;  // these objects outlive the files
   Random* random = nullptr;
-  FileSystem* others = nullptr;  // also the place of files with credentials
+  FileSystem* others = nullptr;  // also has the files with credentials
   Environment environment = SystemEnvironment();
-  // Whether to query a cloud machine's metadata service for credentials, if
-  // there are no others.
+  // Whether to request credentials from a cloud machine's metadata service if
+  // there are no other credentials.
   bool use_instance_metadata = false;
-  // Timeout of each request, including retries.
+  // The timeout of each request, including retries.
   absl::Duration operation_timeout = absl::Minutes(10);
 };
 
-// Must outlive the files that it opened.
+// An ObjectStores must outlive the files that it opened.
 class ObjectStores : public RoutedFileSystem {
  public:
   explicit ObjectStores(ObjectStoresOptions options);
@@ -59,14 +59,16 @@ class ObjectStores : public RoutedFileSystem {
 
   absl::StatusOr<Place> Find(absl::string_view path) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The file system for the scheme of a path; null if not created yet.
+  // Returns the file system for the scheme of a path, or null if it was not
+  // created yet.
   FileSystem* FindMade(absl::string_view path) ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<FileSystem> NewGoogleFiles()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ObjectStoresOptions options_;
   absl::Mutex mutex_;
-  // Created on first use; the last two use the first.
+  // The following objects are created on first use. The file systems use the
+  // connections.
   std::unique_ptr<Connections> connections_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<FileSystem> s3_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<FileSystem> google_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// Selection of the service for a path from the environment, against moto's
+// Tests that the service for a path is selected by the environment, with moto's
 // server.
 #include "libs/object_store/object_stores.h"
 
@@ -44,7 +44,8 @@ class ObjectStoresTest : public ::testing::Test {
       url_ = server->url();
       return;
     }
-    // Set by tools/test.sh, which installs the tools.
+    // tools/test.sh sets this variable and installs the tools, so the test must
+    // not be skipped.
     if (std::getenv("WEFT_TEST_TOOLS_REQUIRED") != nullptr) {
       FAIL() << "the S3 server did not start";
     }
@@ -93,7 +94,7 @@ TEST_F(ObjectStoresTest, GcsWithHmacKeysUsesS3Protocol) {
               StatusIs(absl::StatusCode::kNotFound, "gs://bucket/none"));
 }
 
-// A server whose certificate is not trusted by default.
+// The fixture has a server whose certificate is not trusted by default.
 class ObjectStoresTlsTest : public ObjectStoresTest {
  protected:
   void SetUp() override {
@@ -101,7 +102,7 @@ class ObjectStoresTlsTest : public ObjectStoresTest {
     Begin(server);
     if (server != nullptr) certificate_ = server->certificate();
   }
-  // Returns the result of writing and reading an object.
+  // Writes and reads an object and returns the result.
   absl::Status WriteAndRead() {
     const auto files = NewStores();
     RETURN_IF_ERROR(files->WriteFileAtomically("s3://bucket/tls", "sealed"));

@@ -1,6 +1,6 @@
-// Refusals decides when refused credentials are read again.
+// Refusals decides when credentials that a service refused are read again.
 //
-// Threads: none of its own; the owner's lock guards it.
+// Threads: not synchronized; the owner must lock.
 #ifndef WEFT_LIBS_OBJECT_STORE_REFUSALS_H_
 #define WEFT_LIBS_OBJECT_STORE_REFUSALS_H_
 
@@ -10,23 +10,26 @@ namespace weft {
 
 class Refusals {
  public:
-  // Records a refused request; `is_current`: it used the currently known
-  // credentials. Returns whether to read credentials and retry the request.
+  // Records a refused request. `is_current` states that the request used the
+  // currently known credentials. Returns whether the caller should read the
+  // credentials and retry the request.
   bool Note(bool is_current, absl::Time now) {
-    // Another request was refused, too: a read is already due.
+    // Either another request was refused before and a read is already due, or
+    // newer credentials are known.
     if (is_look_due_ || !is_current) return true;
     if (now < next_look_) return false;
     next_look_ = now + kBetweenLooks;
     is_look_due_ = true;
     return true;
   }
-  // Whether the known credentials were refused and not read since.
+  // Returns whether the known credentials were refused and have not been read
+  // again since.
   bool is_look_due() const { return is_look_due_; }
   void HasLooked() { is_look_due_ = false; }
 
  private:
-  // A service that refuses for another reason must not cause a read per
-  // request.
+  // The minimum time between reads, because a service that refuses for another
+  // reason must not cause a read for each request.
   static constexpr absl::Duration kBetweenLooks = absl::Seconds(5);
 
   bool is_look_due_ = false;

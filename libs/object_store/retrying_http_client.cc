@@ -23,8 +23,8 @@ bool MayPass(const absl::StatusOr<HttpResponse>& result) {
     case 400:
       return absl::StrContains(result->body, "<Code>RequestTimeout</Code>");
     case 200:
-      // S3 may start its response before it knows the result of a copy or of
-      // completing an upload.
+      // S3 may send the code 200 before it knows the result of a copy or of
+      // completing an upload. The error is then in the body.
       return absl::StrContains(result->body, "<Error>") &&
              (absl::StrContains(result->body, "<Code>InternalError</Code>") ||
               absl::StrContains(result->body, "<Code>SlowDown</Code>") ||
@@ -37,7 +37,7 @@ bool MayPass(const absl::StatusOr<HttpResponse>& result) {
 
 }  // namespace
 
-// A request and its attempts, held by the pending attempt.
+// Call is a request and its attempts. The pending attempt keeps it alive.
 class RetryingHttpClient::Call : public std::enable_shared_from_this<Call> {
  public:
   Call(RetryingHttpClient& client, HttpRequest request, Done done)
@@ -54,7 +54,7 @@ class RetryingHttpClient::Call : public std::enable_shared_from_this<Call> {
  private:
   void End(absl::StatusOr<HttpResponse> result) {
     const absl::Time next = client_.scheduler_.clock().Now() + Delay();
-    // Cancelled requests are not retried.
+    // A cancelled request is not retried.
     const bool is_wanted =
         request_.given_up == nullptr || !request_.given_up->load();
     if (!is_wanted || !MayPass(result) ||

@@ -3,9 +3,10 @@
 // 504, and 400 with the code RequestTimeout, which S3 returns for a body that
 // arrived too slowly.
 //
-// Between attempts it waits for a random time of up to 100 ms, doubled each
-// time up to 10 s ("full jitter"), without a thread, and never beyond the
-// request's deadline. The caller gets the result of the last attempt.
+// Between attempts it waits for a random time, without a thread and never
+// beyond the request's deadline. The maximum of this time is first 100 ms and
+// doubles with each attempt up to 10 s ("full jitter"). The caller gets the
+// result of the last attempt.
 #ifndef WEFT_LIBS_OBJECT_STORE_RETRYING_HTTP_CLIENT_H_
 #define WEFT_LIBS_OBJECT_STORE_RETRYING_HTTP_CLIENT_H_
 
@@ -22,10 +23,10 @@ struct RetryOptions {
   absl::Duration max_delay = absl::Seconds(10);
 };
 
-// All requests have ended before it is destroyed.
+// All requests must have ended before the client is destroyed.
 class RetryingHttpClient : public HttpClient {
  public:
-  // These outlive the client.
+  // The arguments must outlive the client.
   RetryingHttpClient(HttpClient& http, Scheduler& scheduler, Random& random,
                      RetryOptions options = {});
 

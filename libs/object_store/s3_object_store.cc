@@ -22,15 +22,16 @@
 namespace weft {
 namespace {
 
-// Minimum part size for appending to an object if the service does not copy
-// parts; parts are less than twice as large up to 40 GB.
+// The minimum size of a part when appending to an object, if the service does
+// not copy parts. For objects of up to 40 GB, parts are less than twice as
+// large.
 constexpr uint64_t kSentPartBytes = uint64_t{8} << 20;
 
-// Codes of error documents.
+// Codes in S3's error documents.
 constexpr absl::string_view kNoSuchKey = "NoSuchKey";
 constexpr absl::string_view kNoSuchUpload = "NoSuchUpload";
 
-// XML from a server; other text has no root.
+// Parses XML from a server. For other text the document has no root.
 pugi::xml_document ParseXml(absl::string_view text) {
   pugi::xml_document document;
   document.load_buffer(text.data(), text.size());
@@ -42,7 +43,7 @@ std::string NameFor(absl::string_view scheme, const ObjectName& name) {
                       name.key);
 }
 
-// Returns a remedy for the user; empty if the service's message suffices.
+// Returns advice for the user, or "" if the service's message is sufficient.
 std::string Remedy(const HttpResponse& response, absl::string_view code,
                    absl::string_view region) {
   if (!region.empty()) {
@@ -62,9 +63,10 @@ std::string Remedy(const HttpResponse& response, absl::string_view code,
   return "";
 }
 
-// The contents of an error response; empty if it has no body.
+// Refusal has the contents of an error response. It is empty if the response
+// has no body.
 struct Refusal {
-  std::string code;  // "NoSuchKey"
+  std::string code;  // such as "NoSuchKey"
   std::string message;
   std::string region;  // region of the bucket
 };
@@ -78,8 +80,8 @@ Refusal ReadRefusal(const HttpResponse& response) {
           std::move(region)};
 }
 
-// Whether the bucket is in `region`, and not in `our_region`. A HEAD response
-// has no body, only code 400 and the other region.
+// Returns whether the bucket is in `region` and not in `our_region`. A HEAD
+// response has no body, but only the code 400 and the other region.
 bool IsElsewhere(const HttpResponse& response, absl::string_view code,
                  absl::string_view region, absl::string_view our_region) {
   if (response.code == 301 || response.code == 307) return true;
@@ -88,7 +90,7 @@ bool IsElsewhere(const HttpResponse& response, absl::string_view code,
          region != our_region;
 }
 
-// Returns the error for a response to a request for `our_region`. NOT_FOUND
+// Returns the error for the response to a request for `our_region`. NOT_FOUND
 // only if the service's error document says that the object is missing.
 absl::Status ErrorOf(const HttpResponse& response,
                      absl::string_view our_region) {
@@ -110,20 +112,22 @@ absl::Status ErrorOf(const HttpResponse& response,
 absl::Status ErrorOfAnswer(const std::string& method, const ObjectName& name,
                            const HttpResponse& response,
                            absl::string_view our_region) {
-  // NOT_FOUND until a response with a body confirms it (Stat).
+  // The caller treats this NOT_FOUND as unconfirmed, until a response with a
+  // body confirms it (Stat).
   if (method == "HEAD" && response.code == 404) {
     return absl::NotFoundError("the service answers 404");
   }
   absl::Status status = ErrorOf(response, our_region);
   if (!name.key.empty() || !absl::IsNotFound(status)) return status;
-  // A bucket is not an object: the service treats its name as part of a key.
+  // The endpoint seems to contain a bucket already: the service takes the
+  // bucket's name as part of the key.
   return absl::FailedPreconditionError(
       absl::StrCat(status.message(),
                    "; does the endpoint (AWS_ENDPOINT_URL, "
                    "GS_ENDPOINT_URL) name the bucket? Leave it out there"));
 }
 
-// Whether other keys, or another region, might succeed.
+// Returns whether the request might succeed with other keys or another region.
 bool IsRefusal(const HttpResponse& response, absl::string_view our_region) {
   if (response.code == 401 || response.code == 403) return true;
   if (response.code != 400 && response.code != 301 && response.code != 307) {
@@ -136,8 +140,9 @@ bool IsRefusal(const HttpResponse& response, absl::string_view our_region) {
          IsElsewhere(response, refusal.code, refusal.region, our_region);
 }
 
-// Some operations start their response before they know the result: they have
-// succeeded if it contains an element of that name.
+// Returns OK if the response contains an element with that name. Some
+// operations start their response before they know the result, so its code is
+// not sufficient.
 absl::Status CheckSucceeded(const HttpResponse& response, const char* element) {
   const pugi::xml_document document = ParseXml(response.body);
   if (!document.child(element).empty()) return absl::OkStatus();
@@ -147,10 +152,10 @@ absl::Status CheckSucceeded(const HttpResponse& response, const char* element) {
                    "; the answer was cut off, or it is not S3"));
 }
 
-// Returns a listed name, decoded as stated by the service.
+// Returns a name in a list, decoded as the service states.
 std::string NameInList(const char* text, bool is_encoded) {
   if (!is_encoded) return text;
-  // Form encoding: a space is a plus, and a plus is %2B.
+  // The encoding is that of forms: a space is a plus, and a plus is %2B.
   return PercentDecode(absl::StrReplaceAll(text, {{"+", " "}}));
 }
 
@@ -277,8 +282,9 @@ void S3ObjectStore::Send(Operation operation, AwsKeys keys, bool is_last,
 void S3ObjectStore::SendAgain(Operation operation, AwsKeys keys,
                               HttpResponse refused,
                               HttpClient::Done done) const {
-  // The file system may hang: reading keys must not block the thread that
-  // drives requests, nor the threads that may all wait for this reply.
+  // Read the keys on a thread of the unbounded pool. The file system may hang,
+  // and must not block the thread that drives requests. The threads of the
+  // blocking pool may all be waiting for this reply.
   options_.scheduler->Schedule(
       Pool::kUnbounded,
       [this, operation = std::move(operation), keys = std::move(keys),
@@ -300,8 +306,8 @@ absl::StatusOr<HttpResponse> S3ObjectStore::Run(Operation operation) const {
 
 absl::StatusOr<ObjectInfo> S3ObjectStore::Stat(const ObjectName& name) {
   const auto response = Run({.method = "HEAD", .name = name});
-  // Also for a missing bucket, because a HEAD response has no body to
-  // distinguish them.
+  // A HEAD response has no body, so NOT_FOUND may also mean a missing bucket. A
+  // read returns a body.
   if (absl::IsNotFound(response.status())) return StatByReading(name);
   RETURN_IF_ERROR(response.status());
   ObjectInfo info;
@@ -326,7 +332,8 @@ void S3ObjectStore::Read(const ObjectName& name, const std::string& version,
   Operation operation{.name = name};
   operation.headers = {{"Range", RangeHeader(offset, size)}};
   if (!version.empty()) operation.headers["If-Match"] = version;
-  // With space for an error's text.
+  // The response may be larger than the range, so that it can contain the text
+  // of an error.
   operation.max_response_bytes = size + (size_t{64} << 10);
   Start(std::move(operation),
         [offset, size, url = NameFor(options_.scheme, name),
@@ -374,7 +381,8 @@ absl::StatusOr<uint64_t> S3ObjectStore::CountParts(const ObjectName& name,
         " bytes are the most"));
   }
   if (options_.copies_parts) return count;
-  // Half of the parts are reserved for later data.
+  // At most half of the possible parts are used, so that the rest is available
+  // for later data.
   const uint64_t sent = std::max(kSentPartBytes, size / (max / 2) + 1);
   return std::max<uint64_t>(size / sent, 1);
 }
@@ -384,7 +392,7 @@ absl::StatusOr<std::vector<UploadedPart>> S3ObjectStore::CopyParts(
   ASSIGN_OR_RETURN(const ObjectInfo info, Stat(from));
   ASSIGN_OR_RETURN(const uint64_t count, CountParts(from, info.size));
   std::vector<UploadedPart> parts;
-  // Parts of equal size, so that the last one is not too small.
+  // All parts have the same size, so that the last part is not too small.
   for (uint64_t offset = 0; offset < info.size;) {
     const uint64_t size =
         std::min((info.size - 1) / count + 1, info.size - offset);
@@ -545,8 +553,9 @@ absl::Status S3ObjectStore::CompleteUpload(
     return Annotate(CheckSucceeded(*response, "CompleteMultipartUploadResult"),
                     NameFor(options_.scheme, upload.name));
   }
-  // An attempt whose reply was lost may have completed it: the upload is gone
-  // then (404, NoSuchUpload).
+  // If the reply to an earlier attempt was lost, that attempt may have
+  // completed the upload. The upload then does not exist any more (404,
+  // NoSuchUpload).
   const bool is_done = absl::IsFailedPrecondition(response.status()) &&
                        IsCompleted(upload, parts);
   return is_done ? absl::OkStatus() : response.status();

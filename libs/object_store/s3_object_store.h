@@ -1,10 +1,10 @@
-// S3ObjectStore: an ObjectStore that speaks Amazon S3's REST interface, which
-// Google Cloud Storage (with HMAC keys), MinIO, Ceph and others speak too.
+// S3ObjectStore is an ObjectStore that uses Amazon S3's REST interface. Google
+// Cloud Storage (with HMAC keys), MinIO, Ceph and others also support this
+// interface.
 //
-// Requests are signed (aws_signature.h), the hash of the body among what is
-// signed. A bucket's name is part of the host, as AWS wants
-// it, unless an endpoint is given or the name has dots, which certificates do
-// not cover. Source:
+// Requests are signed (aws_signature.h), including the hash of the body. As AWS
+// recommends, the name of a bucket is part of the host, unless an endpoint is
+// given or the name has dots, which certificates do not cover. Source:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html
 #ifndef WEFT_LIBS_OBJECT_STORE_S3_OBJECT_STORE_H_
 #define WEFT_LIBS_OBJECT_STORE_S3_OBJECT_STORE_H_
@@ -24,19 +24,22 @@
 namespace weft {
 
 struct S3Options {
-  // Retries failed requests. Must outlive the store, as the others must.
+  // The client retries failed requests. The client and the following objects
+  // must outlive the store.
   HttpClient* http = nullptr;
   Scheduler* scheduler = nullptr;
   AwsCredentials* credentials = nullptr;
   std::string region;  // empty: that of the credentials
-  // "http://localhost:9000"; empty: AWS's of the region.
+  // Such as "http://localhost:9000". If empty, AWS's endpoint for the region is
+  // used.
   std::string endpoint;
-  std::string scheme = "s3";  // of names in errors
-  // Of each operation, with its retries.
+  std::string scheme = "s3";  // for names in errors
+  // The timeout of each operation, including retries.
   absl::Duration operation_timeout = absl::Minutes(10);
-  uint64_t max_copied_bytes = uint64_t{5} << 30;  // at once
-  // Whether it supports UploadPartCopy. Google's does not: it copies whole
-  // objects of any size at once, and parts must be downloaded and uploaded.
+  uint64_t max_copied_bytes = uint64_t{5} << 30;  // in one request
+  // Whether the service supports UploadPartCopy. Google's does not: it copies
+  // whole objects of any size in one request, so parts must be downloaded and
+  // uploaded.
   bool copies_parts = true;
 };
 
@@ -67,17 +70,17 @@ class S3ObjectStore : public ObjectStore {
   int max_parts() const override { return 10'000; }
 
  private:
-  // The variable parts of a request.
+  // Operation has the parts of a request that differ between operations.
   struct Operation {
     std::string method = "GET";
-    ObjectName name;                           // the key may be empty: a bucket
-    std::map<std::string, std::string> query;  // in order, as it is signed
+    ObjectName name;                           // an empty key means the bucket
+    std::map<std::string, std::string> query;  // sorted, as it is signed
     std::map<std::string, std::string> headers;
     std::shared_ptr<const std::string> body;
     size_t max_response_bytes = size_t{8} << 20;
-    bool may_be_silent = false;                         // HttpRequest
-    std::shared_ptr<const std::atomic<bool>> given_up;  // likewise
-    // Shorter timeout than operation_timeout, if any.
+    bool may_be_silent = false;                         // see HttpRequest
+    std::shared_ptr<const std::atomic<bool>> given_up;  // see HttpRequest
+    // The timeout of the operation if it is shorter than operation_timeout.
     absl::Duration at_most = absl::InfiniteDuration();
   };
 
@@ -91,34 +94,35 @@ class S3ObjectStore : public ObjectStore {
   absl::StatusOr<HttpResponse> ToAnswer(
       const Operation& operation, const AwsKeys& keys,
       absl::StatusOr<HttpResponse> response) const;
-  // Starts the operation, and retries once if its keys or region are refused
-  // and others are found. `done` gets a success or an error that names the
+  // Starts the operation. If its keys or region are refused and others are
+  // found, retries once. `done` gets a success or an error that names the
   // object.
   void Start(Operation operation, HttpClient::Done done) const;
   void Send(Operation operation, AwsKeys keys, bool is_last,
             HttpClient::Done done) const;
-  // Handles the response `refused` to `keys`.
+  // Handles a response that refused `keys`.
   void SendAgain(Operation operation, AwsKeys keys, HttpResponse refused,
                  HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
-  // Returns the object by reading its first byte, because errors then include a
-  // document.
+  // Returns information on the object by reading its first byte, because an
+  // error then includes a document.
   absl::StatusOr<ObjectInfo> StatByReading(const ObjectName& name);
   absl::Status CopyInParts(const ObjectName& from, const ObjectName& to);
-  // Number of equal parts into which an object is copied.
+  // Returns the number of equal parts into which an object is copied.
   absl::StatusOr<uint64_t> CountParts(const ObjectName& name,
                                       uint64_t size) const;
   absl::StatusOr<UploadedPart> CopyPart(const ObjectUpload& upload, int number,
                                         const ObjectName& from, uint64_t offset,
                                         uint64_t size);
-  // CopyPart for services without server-side part copies.
+  // Does the same as CopyPart for services that cannot copy parts on the
+  // server.
   absl::StatusOr<UploadedPart> ReadAndSendPart(const ObjectUpload& upload,
                                                int number,
                                                const ObjectName& from,
                                                const std::string& version,
                                                uint64_t offset, uint64_t size);
-  // Whether the object already consists of these parts, after a retried
-  // completion.
+  // Returns whether the object already consists of these parts, which is
+  // possible after a retried completion.
   bool IsCompleted(const ObjectUpload& upload,
                    const std::vector<UploadedPart>& parts);
 

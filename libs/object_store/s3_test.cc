@@ -1,5 +1,5 @@
-// S3 as a file system against moto's server, each signature looked at by
-// botocore (testing/object_server.py).
+// Tests of a file system on S3 with moto's server, which checks each signature
+// with botocore (testing/object_server.py).
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -26,11 +26,11 @@
 namespace weft {
 namespace {
 
-// All that a file system on S3 is made of, and outlived by.
+// S3Parts owns all objects that a file system on S3 needs.
 class S3Parts {
  public:
-  // A busy machine's server may be silent for seconds; the operation's time
-  // ends a call all the same.
+  // The timeouts are long, because a server on a busy machine may be silent for
+  // seconds.
   explicit S3Parts(const std::string& endpoint,
                    absl::Duration operation_timeout = absl::Minutes(1),
                    absl::Duration stall_timeout = absl::Seconds(30))
@@ -85,7 +85,8 @@ class S3FileSystem : public ObjectFileSystem {
   const std::unique_ptr<S3Parts> parts_;
 };
 
-// One server for all cases of this program; each has a bucket of its own.
+// Returns the server, which all tests of this program share. Each test has its
+// own bucket.
 const ObjectServer* Server() {
   static const auto* server = ObjectServer::Start("s3").release();
   return server;
@@ -117,7 +118,8 @@ FileSystemHarness NewHarness() {
   return {std::move(files), directory};
 }
 
-// Made at the first use, since a program without the server has no cases.
+// The harnesses are created on first use. If the server did not start, there
+// are no harnesses and no tests.
 std::vector<FileSystemHarnessFactory> Harnesses() {
   if (Server() == nullptr) return {};
   return {[] { return NewHarness(); }};
@@ -137,7 +139,8 @@ class S3Test : public ::testing::Test {
       CreateBucket(*files_, bucket_);
       return;
     }
-    // Set by tools/test.sh, which installs the tools.
+    // tools/test.sh sets this variable and installs the tools, so the test must
+    // not be skipped.
     if (std::getenv("WEFT_TEST_TOOLS_REQUIRED") != nullptr) {
       FAIL() << "the S3 server did not start";
     }
@@ -147,7 +150,7 @@ class S3Test : public ::testing::Test {
   std::string Path(absl::string_view name) const {
     return absl::StrCat("s3://", bucket_, "/", name);
   }
-  // The server does this to the next requests.
+  // Makes the server return these faults for the next requests.
   void SetFaults(const std::string& json) {
     HttpRequest request;
     request.method = "POST";
@@ -228,7 +231,7 @@ TEST_F(S3Test, NamesMayContainUrlAndXmlCharacters) {
   ASSERT_OK(files_->DeleteRecursively(Path("d")));
 }
 
-TEST_F(S3Test, ListsOfSeveralPages) {
+TEST_F(S3Test, ListsMayHaveSeveralPages) {
   std::vector<std::string> names;
   for (int i = 0; i < 1003; ++i) {
     names.push_back(absl::StrCat(10000 + i));
@@ -352,15 +355,16 @@ TEST_F(S3Test, FailedFileLeavesNoObject) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-// A save that was cancelled: nothing more is sent for it. An abandoned upload
-// of parts is ended, a short object is not made.
+// A cancelled save sends no further requests. An upload of parts is aborted,
+// and a short object is not created.
 TEST_F(S3Test, AbandonedFileIsNotCreated) {
   ASSERT_OK(files_->WriteFileAtomically(Path("old"), "old"));
   for (const size_t size : {size_t{10}, (size_t{11} << 20) + 10}) {
     for (const char* name : {"new", "old"}) {
       ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path(name)));
       ASSERT_OK(file->Append(Bytes(size)));
-      // Neither further parts nor the completion of the upload would succeed.
+      // If the file sent further parts or completed the upload, these requests
+      // would fail.
       SetFaults(R"([{"method": "POST", "times": 100, "status": 403},
                     {"method": "PUT", "path": "partNumber=3", "times": 100,
                      "status": 403}])");
@@ -374,7 +378,7 @@ TEST_F(S3Test, AbandonedFileIsNotCreated) {
                 StatusIs(absl::StatusCode::kNotFound));
     EXPECT_EQ(files_->ReadFile(Path("old")).value(), "old");
   }
-  // The service keeps no parts.
+  // The service keeps no parts of the upload.
   HttpRequest request;
   request.url = absl::StrCat(Server()->url(), "/", bucket_, "?uploads");
   ASSERT_OK_AND_ASSIGN(
@@ -383,7 +387,8 @@ TEST_F(S3Test, AbandonedFileIsNotCreated) {
   EXPECT_EQ(uploads.body.find("<UploadId>"), std::string::npos) << uploads.body;
 }
 
-// Its code is one of files, too, which it must not be taken for.
+// The service's answer has a code that also stands for missing files. It must
+// not be taken for a missing file.
 TEST_F(S3Test, BucketInOtherRegionIsAnError) {
   for (const bool is_made : {false, true}) {
     SetFaults(

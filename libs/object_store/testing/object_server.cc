@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kScript[] = "libs/object_store/testing/object_server.py";
 
-// Returns the first line from the pipe; empty at its end.
+// Returns the first line from the pipe, or "" if the pipe has ended.
 std::string ReadLine(int pipe) {
   std::string line;
   char c = 0;

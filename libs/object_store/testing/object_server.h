@@ -1,5 +1,5 @@
 // ObjectServer runs a real object store in a separate process
-// (object_server.py) during the lifetime of this object.
+// (object_server.py). The process ends when the ObjectServer is destroyed.
 #ifndef WEFT_LIBS_OBJECT_STORE_TESTING_OBJECT_SERVER_H_
 #define WEFT_LIBS_OBJECT_STORE_TESTING_OBJECT_SERVER_H_
 
@@ -11,14 +11,14 @@ namespace weft {
 
 class ObjectServer {
  public:
-  // Null if Python lacks the required modules: WEFT_TEST_PYTHON names an
-  // interpreter that has them (tools/setup.sh --tests), which tools/test.sh
-  // reports.
+  // Starts a server. Returns null if Python does not have the required modules.
+  // WEFT_TEST_PYTHON names a Python interpreter with these modules
+  // (tools/setup.sh --tests). tools/test.sh reports missing modules.
   static std::unique_ptr<ObjectServer> Start(const std::string& kind);
   ~ObjectServer();
 
   const std::string& url() const { return url_; }
-  // Certificate file of the server with TLS.
+  // Returns the certificate file of a server with TLS.
   const std::string& certificate() const { return certificate_; }
 
  private:
@@ -29,7 +29,7 @@ class ObjectServer {
         certificate_(std::move(certificate)) {}
 
   const int process_;
-  const int input_;  // the server stops at its end
+  const int input_;  // closing it stops the server
   const std::string url_;
   const std::string certificate_;
 };
