@@ -23,9 +23,9 @@ struct Overloaded : Functions... {
 template <typename... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-// Strings of an event must be UTF-8: TensorBoard reads no other, and protobuf
-// logs an error for each. Paths and tags may be any bytes, which are escaped as
-// in C.
+// Returns valid UTF-8 for a string of an event, which may be any bytes in paths
+// and tags. Invalid bytes are escaped as in C, because TensorBoard reads only
+// UTF-8, and protobuf logs an error for each other string.
 std::string AsText(const std::string& bytes) {
   const bool is_text =
       absl::c_all_of(bytes, absl::ascii_isascii) || IsUtf8(bytes);
@@ -49,12 +49,12 @@ absl::Status Parse(absl::string_view bytes, absl::string_view what,
   return absl::OkStatus();
 }
 
-// A tensor message may declare, with a single value, more elements than fit in
-// memory.
+// BoundedAllocator limits the memory for tensors, because a tensor message may
+// declare more elements than fit in memory, all with one repeated value.
 class BoundedAllocator : public Allocator {
  public:
-  // Allows the elements that the message contains itself: the smallest is an
-  // empty string.
+  // The limit allows the elements that the message itself contains. The
+  // smallest possible element is an empty string.
   explicit BoundedAllocator(size_t message_bytes)
       : most_((size_t{64} << 20) + sizeof(std::string) * message_bytes) {}
 
@@ -138,7 +138,8 @@ SummaryMetadata FromProto(const tf::SummaryMetadata& proto) {
           .data_class = proto.data_class()};
 }
 
-// As in TensorFlow's summary ops: never a single value for all elements.
+// Writes all elements, as TensorFlow's summary ops do, and never one value for
+// all elements.
 void ToProto(const Tensor& tensor, tf::TensorProto* proto) {
   const DataType dtype = tensor.dtype();
   if (!tensor.IsInitialized() || dtype == DT_STRING || dtype == DT_RESOURCE ||

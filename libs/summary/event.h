@@ -1,9 +1,9 @@
 // Event is a record of an event file, and Summary holds the values of one step
-// for TensorBoard. Both are values, convertible from and to TensorFlow's bytes
-// (schemas/tf/event.proto and summary.proto). This header does not include
-// protobuf.
+// for TensorBoard. Both are plain values that can be converted from and to
+// TensorFlow's bytes (schemas/tf/event.proto and summary.proto). This header
+// does not include protobuf.
 //
-// Threads: values and stateless functions.
+// Threads: plain values and stateless functions.
 #ifndef WEFT_LIBS_SUMMARY_EVENT_H_
 #define WEFT_LIBS_SUMMARY_EVENT_H_
 
@@ -19,8 +19,8 @@
 
 namespace weft::summary {
 
-// bucket[i] counts the values below bucket_limit[i] that are in no earlier
-// bucket.
+// bucket[i] is the number of values that are below bucket_limit[i] and not in
+// an earlier bucket.
 struct HistogramValue {
   double min = 0;
   double max = 0;
@@ -46,15 +46,15 @@ struct AudioValue {
   float sample_rate = 0;  // Hz
   int64_t num_channels = 0;
   int64_t length_frames = 0;
-  std::string encoded;       // a file of the type
-  std::string content_type;  // "audio/wav"
+  std::string encoded;       // an audio file
+  std::string content_type;  // type, such as "audio/wav"
 
   bool operator==(const AudioValue&) const = default;
 };
 
-// Display options of a value in TensorBoard.
+// SummaryMetadata has display options for a value in TensorBoard.
 struct SummaryMetadata {
-  std::string plugin_name;  // "text", "scalars", ...
+  std::string plugin_name;  // such as "text" or "scalars"
   std::string plugin_content;
   std::string display_name;
   std::string description;  // Markdown
@@ -66,8 +66,8 @@ struct SummaryMetadata {
 struct SummaryValue {
   std::string tag;
   std::string node_name;
-  // A float is a scalar. monostate: a TensorFlow kind that is not supported
-  // here.
+  // A float is a scalar. monostate stands for a kind of TensorFlow that is not
+  // supported here.
   std::variant<std::monostate, float, HistogramValue, ImageValue, AudioValue,
                Tensor>
       value;
@@ -78,18 +78,19 @@ struct Summary {
   std::vector<SummaryValue> value;
 };
 
-// Empty if the summary exceeds the message limit (2 GiB).
+// Returns the serialized summary, or "" if it exceeds the message limit (2
+// GiB).
 std::string SerializeSummary(const Summary& summary);
-// INVALID_ARGUMENT if the bytes are not a Summary, or contain an invalid
-// tensor; RESOURCE_EXHAUSTED if a tensor would be much larger than the bytes:
-// one repeated value may expand to at most 64 MiB.
+// Parses a summary. INVALID_ARGUMENT if the bytes are not a Summary or contain
+// an invalid tensor. RESOURCE_EXHAUSTED if a tensor would be much larger than
+// the bytes: one repeated value may expand to at most 64 MiB.
 absl::StatusOr<Summary> ParseSummary(absl::string_view bytes);
 
 std::string SerializeSummaryMetadata(const SummaryMetadata& metadata);
-// INVALID_ARGUMENT if the bytes are not a SummaryMetadata.
+// Parses metadata. INVALID_ARGUMENT if the bytes are not a SummaryMetadata.
 absl::StatusOr<SummaryMetadata> ParseSummaryMetadata(absl::string_view bytes);
 
-// A session began, ended or saved.
+// SessionLog records that a session began, ended or saved.
 struct SessionLog {
   enum class Status {
     kUnspecified = 0,
@@ -104,7 +105,7 @@ struct SessionLog {
   bool operator==(const SessionLog&) const = default;
 };
 
-// A serialized RunMetadata of a step, under a name.
+// TaggedRunMetadata is the serialized RunMetadata of a step, with a name.
 struct TaggedRunMetadata {
   std::string tag;
   std::string run_metadata;
@@ -112,17 +113,18 @@ struct TaggedRunMetadata {
   bool operator==(const TaggedRunMetadata&) const = default;
 };
 
-// The first event of a file: "brain.Event:2".
+// FileVersion is the first event of a file, with a version such as
+// "brain.Event:2".
 struct FileVersion {
   std::string version;
   bool operator==(const FileVersion&) const = default;
 };
-// A serialized GraphDef.
+// GraphDefBytes is a serialized GraphDef.
 struct GraphDefBytes {
   std::string bytes;
   bool operator==(const GraphDefBytes&) const = default;
 };
-// A serialized MetaGraphDef.
+// MetaGraphDefBytes is a serialized MetaGraphDef.
 struct MetaGraphDefBytes {
   std::string bytes;
   bool operator==(const MetaGraphDefBytes&) const = default;
@@ -137,16 +139,18 @@ struct Event {
   std::string source_writer;  // the program that wrote the file; only in its
                               // first event
 
-  // Returns the value of type T, or null: event.As<Summary>().
+  // Returns the value if it has type T, else null. Example:
+  // event.As<Summary>().
   template <typename T>
   const T* As() const {
     return std::get_if<T>(&what);
   }
 };
 
-// Empty if the event exceeds the message limit (2 GiB).
+// Returns the serialized event, or "" if it exceeds the message limit (2 GiB).
 std::string SerializeEvent(const Event& event);
-// INVALID_ARGUMENT if the bytes are not an Event; otherwise as ParseSummary.
+// Parses an event. INVALID_ARGUMENT if the bytes are not an Event. Other errors
+// are those of ParseSummary.
 absl::StatusOr<Event> ParseEvent(absl::string_view bytes);
 
 }  // namespace weft::summary

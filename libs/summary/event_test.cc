@@ -22,11 +22,12 @@ using testing::ElementsAre;
 
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-// A file written by TensorFlow's FileWriter.
+// A file that was written by TensorFlow's FileWriter.
 constexpr char kRecorded[] =
     "integration_tests/testdata/conformance/events/event_file/events.out";
 
-// Read as values and written again, by us, it is the same file.
+// When Weft reads TensorFlow's file and writes it again, the bytes are the
+// same.
 TEST(EventTest, TensorFlowFileRoundTripsToSameBytes) {
   LocalFileSystem local;
   ASSERT_OK_AND_ASSIGN(auto reader, EventsReader::Open(local, kRecorded));
@@ -100,7 +101,7 @@ TEST(EventTest, InvalidBytesAreRejected) {
               StatusIs(kInvalid, "are not a valid Summary"));
   EXPECT_THAT(ParseSummaryMetadata("\xff"),
               StatusIs(kInvalid, "are not a valid SummaryMetadata"));
-  // A tensor of three floats that brings two bytes.
+  // The tensor declares three floats but has only two bytes of data.
   const std::string tensor("\x08\x01\x12\x04\x12\x02\x08\x03\x22\x02zz", 12);
   const std::string value = "\x0a\x01t\x42\x0c" + tensor;
   const std::string summary = "\x0a" + std::string(1, '\x11') + value;
@@ -111,7 +112,7 @@ TEST(EventTest, DeclaredTensorSizeIsBounded) {
   tf::Summary proto;
   tf::TensorProto& tensor = *proto.add_value()->mutable_tensor();
   tensor.set_dtype(tf::DT_FLOAT);
-  tensor.add_float_val(1);  // stands for all elements
+  tensor.add_float_val(1);  // one value for all elements
   auto& size = *tensor.mutable_tensor_shape()->add_dim();
   size.set_size(1 << 20);
   EXPECT_OK(ParseSummary(proto.SerializeAsString()));
@@ -134,7 +135,7 @@ HistogramValue HistogramOf(const std::vector<double>& values) {
   return histogram.ToValue();
 }
 
-TEST(HistogramTest, NoValuesGiveOneEmptyBucket) {
+TEST(HistogramTest, HistogramWithoutValuesHasOneBucket) {
   const HistogramValue value = HistogramOf({});
   EXPECT_EQ(value.num, 0);
   EXPECT_EQ(value.min, kLargest);
@@ -149,7 +150,7 @@ TEST(HistogramTest, ZerosOfBothSignsAreInTheFirstBucketAboveZero) {
   EXPECT_THAT(value.bucket, ElementsAre(0, 2, 0));
 }
 
-TEST(HistogramTest, CountsSumsAndCollapsesEmptyRuns) {
+TEST(HistogramTest, RunsOfEmptyBucketsAreMerged) {
   const HistogramValue value = HistogramOf({1, 1, -2, 3});
   EXPECT_EQ(value.num, 4);
   EXPECT_EQ(value.min, -2);
@@ -158,14 +159,15 @@ TEST(HistogramTest, CountsSumsAndCollapsesEmptyRuns) {
   EXPECT_EQ(value.sum_squares, 15);
   ASSERT_EQ(value.bucket.size(), 7u);
   EXPECT_THAT(value.bucket, ElementsAre(0, 1, 0, 2, 0, 1, 0));
-  // A value is below its bucket's limit, and not below the one before.
+  // Each value is below the limit of its bucket, and not below the limit of the
+  // bucket before.
   EXPECT_LE(value.bucket_limit[0], -2);
   EXPECT_GT(value.bucket_limit[1], -2);
   EXPECT_LE(value.bucket_limit[2], 1);
   EXPECT_GT(value.bucket_limit[3], 1);
 }
 
-TEST(HistogramTest, LargestNumbersHaveABucket) {
+TEST(HistogramTest, LargestNumbersAreInABucket) {
   const HistogramValue value = HistogramOf({kLargest, -kLargest, 1e300});
   EXPECT_EQ(value.num, 3);
   EXPECT_EQ(value.bucket.back(), 2);
@@ -175,7 +177,7 @@ TEST(HistogramTest, LargestNumbersHaveABucket) {
   EXPECT_EQ(count, 3);
 }
 
-// Checks the bucket limits around a value.
+// Checks the limits of the bucket that contains a value.
 void ExpectInItsBucket(double value) {
   const HistogramValue one = HistogramOf({value});
   size_t bucket = 0;
@@ -183,7 +185,7 @@ void ExpectInItsBucket(double value) {
   EXPECT_GT(one.bucket_limit[bucket], value);
   const double low = bucket > 0 ? one.bucket_limit[bucket - 1] : -kLargest;
   EXPECT_LE(low, value);
-  // The bucket is no wider than TensorFlow's.
+  // The bucket must not be wider than TensorFlow's.
   const double nearest =
       std::min(std::abs(low), std::abs(one.bucket_limit[bucket]));
   if (nearest > 0 && nearest < 1e19) {
@@ -191,7 +193,7 @@ void ExpectInItsBucket(double value) {
   }
 }
 
-TEST(HistogramTest, LimitsBelongToTheNextBucket) {
+TEST(HistogramTest, ValueAtALimitIsInTheNextBucket) {
   int i = 0;
   for (double limit = 1.0e-12; limit < 1.0e20; limit *= 1.1) {
     if (++i % 7 != 0) continue;

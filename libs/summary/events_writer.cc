@@ -15,10 +15,11 @@ namespace {
 constexpr char kWriter[] = "weft.summary.events_writer";
 constexpr int kMostNames = 100;
 constexpr char kNameBegin[] = "events.out.tfevents.";
-// With one more digit, names would not sort by time.
+// The maximum number of seconds in a name. With one more digit, names would not
+// sort by time.
 constexpr int64_t kMostSeconds = 9'999'999'999;
 
-// Returns the first unused name from `name` on.
+// Returns the first unused file name, starting with `name`.
 absl::StatusOr<EventsFileName> FreeName(FileSystem& file_system,
                                         EventsFileName name) {
   for (int i = 0; i < kMostNames; ++i, ++name.seconds) {
@@ -33,8 +34,8 @@ absl::StatusOr<EventsFileName> FreeName(FileSystem& file_system,
 
 std::string FirstEvent(absl::Time now) {
   Event event;
-  // TensorFlow's first event has the second of the file name; the exact time is
-  // more precise.
+  // TensorFlow uses the second in the file name as the time of the first event.
+  // The exact time is more precise.
   event.wall_time = absl::ToDoubleSeconds(now - absl::UnixEpoch());
   event.what = FileVersion{std::string(kFileVersion)};
   event.source_writer = kWriter;
@@ -73,7 +74,8 @@ absl::StatusOr<std::unique_ptr<EventsWriter>> EventsWriter::Create(
   absl::Status begun = writer->Write(FirstEvent(now));
   if (begun.ok()) begun = writer->Flush();
   if (begun.ok()) return writer;
-  // Otherwise a full disk would get one file after the other.
+  // Delete the file, because otherwise a full disk would get one empty file
+  // after the other.
   const std::string path = writer->name().Path();
   writer = nullptr;
   file_system.DeleteFile(path).IgnoreError();

@@ -1,13 +1,13 @@
 // EventsWriter writes one event file, including its name and first record
-// (tensorflow/core/util/events_writer.h). EventsReader reads one.
+// (tensorflow/core/util/events_writer.h). EventsReader reads an event file.
 //
-// An event file is a file of records (record_writer.h) that are Events; the
-// first holds the version. It is named
+// An event file is a file of records (record_writer.h). Each record is an
+// Event, and the first one contains the version. The file is named
 //
 //   LOGDIR/events.out.tfevents.SECONDS.HOSTNAME SUFFIX     (without the space)
 //
-// with its creation time in ten digits, so that names of a host's files sort by
-// time, the order in which TensorBoard reads them.
+// with its creation time in ten digits. So the names of a host's files sort by
+// time, which is the order in which TensorBoard reads them.
 //
 // Threads: thread-compatible. Calls block on file I/O.
 #ifndef WEFT_LIBS_SUMMARY_EVENTS_WRITER_H_
@@ -29,33 +29,34 @@
 
 namespace weft::summary {
 
-// Version string of the first event.
+// The version string in the first event.
 inline constexpr absl::string_view kFileVersion = "brain.Event:2";
 
 struct EventsFileName {
   std::string logdir;
   std::string hostname;
   std::string suffix;
-  // Creation time, in seconds since 1970. If a file of the name exists, the
-  // next free second is used.
+  // The creation time, in seconds since 1970. If a file with this name exists,
+  // the next free second is used.
   int64_t seconds = 0;
 
   std::string Path() const;
 };
 
 // Returns the largest number of seconds in the event file names of a directory,
-// by any writer; 0 if there are none, or the directory cannot be listed.
+// by any writer. Returns 0 if there are no event files or the directory cannot
+// be listed.
 int64_t LastEventsSeconds(FileSystem& file_system, absl::string_view logdir);
 
 class EventsWriter {
  public:
-  // Creates a file in an existing directory, with its version, which is
-  // flushed. ALREADY_EXISTS if a hundred names are taken. On an error the file
+  // Creates a file in an existing directory, writes the version, and flushes
+  // it. ALREADY_EXISTS if a hundred names are in use. After an error the file
   // is deleted.
   static absl::StatusOr<std::unique_ptr<EventsWriter>> Create(
       FileSystem& file_system, EventsFileName name, absl::Time now);
 
-  // `event`: a serialized Event.
+  // Writes a serialized Event.
   absl::Status Write(absl::string_view event) {
     return records_.WriteRecord(event);
   }
@@ -82,8 +83,9 @@ class EventsReader {
   static absl::StatusOr<std::unique_ptr<EventsReader>> Open(
       FileSystem& file_system, absl::string_view path);
 
-  // As RecordReader::ReadRecord, with the path in errors: OUT_OF_RANGE at the
-  // end, after which more may follow; DATA_LOSS if a record is not an Event.
+  // Returns the next event. Errors are those of RecordReader::ReadRecord, with
+  // the path. OUT_OF_RANGE at the end; more events may be appended later.
+  // DATA_LOSS if a record is not an Event.
   absl::StatusOr<Event> Next();
 
   uint64_t offset() const { return records_.offset(); }

@@ -21,7 +21,7 @@ constexpr size_t kMostBytes = std::numeric_limits<int>::max();
 
 std::string MachineName() {
   std::array<char, 256> name = {};
-  // A truncated name may lack the terminating zero.
+  // If the name is truncated, gethostname may not write the terminating zero.
   if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
   return name.data();
 }
@@ -38,7 +38,8 @@ absl::Status CheckOptions(absl::string_view logdir,
   for (const std::string& part : {options.filename_suffix, options.hostname}) {
     if (absl::StrContains(part, '/')) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "\"", part, "\" can't be part of an event file's name: it has a /"));
+          "\"", part,
+          "\" can't be part of an event file's name: it contains a /"));
     }
   }
   return absl::OkStatus();
@@ -58,8 +59,8 @@ absl::Status TooLarge(absl::string_view what, size_t bytes) {
       "less than 2 GiB"));
 }
 
-// Removes metadata of tags that was written before; returns the tags whose
-// metadata is written now.
+// Removes the metadata of tags whose metadata was written before. Returns the
+// tags whose metadata is written now.
 std::set<std::string> KeepFirstMetadata(const std::set<std::string>& seen,
                                         tf::Summary& summary) {
   std::set<std::string> added;
@@ -190,7 +191,8 @@ absl::Status FileWriter::CheckRoom(size_t bytes) const {
         absl::StrCat("the FileWriter of ", name_.logdir,
                      " is closed; call Reopen to continue"));
   }
-  // An event larger than the whole bound is accepted alone.
+  // An event that is larger than the whole limit is accepted if no other event
+  // is pending.
   if (pending_bytes_ == 0 ||
       pending_bytes_ + bytes <= options_.max_pending_bytes)
     return absl::OkStatus();
@@ -304,7 +306,8 @@ bool FileWriter::TakeWork(Work& work) {
   return is_writing_;
 }
 
-// If the check itself fails, writing will report the error.
+// If this check fails for another reason, the error is ignored, because writing
+// will report it.
 absl::Status FileWriter::CheckFile() const {
   if (file_ == nullptr ||
       !absl::IsNotFound(file_system_.FileExists(file_->path()))) {
@@ -324,7 +327,8 @@ void FileWriter::Do(const Work& work) {
   for (size_t i = 0; i < work.events.size(); ++i) {
     const absl::Status status = WriteEvent(work.events[i]);
     if (status.ok()) continue;
-    // Each of the others might take as long to fail.
+    // Give up the other events, because each of them might take as long to
+    // fail.
     Lost(status, work.events.size() - i);
     break;
   }
@@ -347,7 +351,8 @@ absl::Status FileWriter::WriteEvent(absl::string_view event) {
 absl::Status FileWriter::OpenFile() {
   RETURN_IF_ERROR(file_system_.CreateDirectories(name_.logdir));
   const absl::Time now = scheduler_.clock().WallTime();
-  // If the clock was set back, TensorBoard would have passed the new names.
+  // If the clock was set back, files must still get later names than existing
+  // files, because TensorBoard proceeds only to later names.
   if (next_seconds_ == 0) {
     next_seconds_ = LastEventsSeconds(file_system_, name_.logdir) + 1;
   }
@@ -386,7 +391,8 @@ void FileWriter::Lost(const absl::Status& why, size_t events) {
 void FileWriter::Done(const Work& work) {
   absl::MutexLock lock(&mutex_);
   for (const std::string& event : work.events) pending_bytes_ -= event.size();
-  // Under the lock, which a notified caller takes before it destroys the event.
+  // Set the events under the lock. A notified caller takes the lock before it
+  // destroys its event.
   for (const Waiter& waiter : waiters_) {
     if (waiter.request <= work.request) waiter.done->Set();
   }

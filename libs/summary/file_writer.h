@@ -1,4 +1,5 @@
-// FileWriter writes events for TensorBoard; tf.summary.FileWriter.
+// FileWriter writes events for TensorBoard. It corresponds to
+// tf.summary.FileWriter.
 //
 //   ASSIGN_OR_RETURN(
 //       auto writer, summary::FileWriter::Create(files, scheduler, "/logs"));
@@ -19,8 +20,8 @@
 // append: there each flush sends the whole file so far, and readers see flushed
 // data only (docs/design/event_files.md).
 //
-// Threads: all methods from any thread. Create, Flush, Close and the destructor
-// block and must not run on the compute pool.
+// Threads: all methods may be called from any thread. Create, Flush, Close and
+// the destructor block and must not run on the compute pool.
 #ifndef WEFT_LIBS_SUMMARY_FILE_WRITER_H_
 #define WEFT_LIBS_SUMMARY_FILE_WRITER_H_
 
@@ -47,100 +48,102 @@
 namespace weft::summary {
 
 struct FileWriterOptions {
-  // Number of events that may wait in memory before they are written to the
-  // file; readers see them only after the next flush.
+  // The maximum number of events in memory. If it is reached, events are
+  // written to the file. Readers see them only after the next flush.
   int max_queue = 10;
-  // Maximum time before an event is flushed.
+  // The maximum time before an event is flushed.
   absl::Duration flush_secs = absl::Seconds(120);
-  // Suffix of file names. Must be unique if several programs of one machine
-  // write into one directory and may start in the same second.
+  // The suffix of file names. It must be unique if several programs on one
+  // machine write into the same directory and may start in the same second.
   std::string filename_suffix;
-  // Size at which a file is rotated. 0: never.
+  // The size at which a new file is started. 0 means never.
   uint64_t max_file_bytes = 0;
-  // Bound of pending events in bytes; a single larger event is accepted alone,
-  // others are rejected. It is reached if files are slower than events, or
-  // hang.
+  // The maximum size of pending events in bytes. Further events are rejected,
+  // except that a single larger event is accepted if no other event is pending.
+  // The limit is reached if writing is slower than adding, or hangs.
   size_t max_pending_bytes = size_t{64} << 20;
-  // Host name in file names; empty: the machine's.
+  // The host name in file names. If empty, the name of the machine is used.
   std::string hostname;
-  // If false, the first event creates the directory and the file, and Create
-  // returns no file error.
+  // Whether Create creates the directory and the file. If false, the first
+  // event creates them, and Create returns no file error.
   bool begin_at_once = true;
 };
 
 class FileWriter {
  public:
-  // Creates the directory, with parents, and a file, unless begin_at_once is
-  // false. `file_system` and `scheduler` must outlive the writer; events and
-  // files use the WallTime of its clock. UNAVAILABLE, PERMISSION_DENIED, ...
-  // are errors of the file system.
+  // Creates a writer. Also creates the directory, with parents, and a file,
+  // unless begin_at_once is false. `file_system` and `scheduler` must outlive
+  // the writer. Events and files use the WallTime of the scheduler's clock.
+  // Errors of the file system are returned, such as UNAVAILABLE or
+  // PERMISSION_DENIED.
   static absl::StatusOr<std::unique_ptr<FileWriter>> Create(
       FileSystem& file_system, Scheduler& scheduler, absl::string_view logdir,
       FileWriterOptions options = {});
-  // Closes and ignores errors. Waits for a running file system call.
+  // Closes the file and ignores errors. Waits for a running file system call.
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
-  // Errors of all Add methods: FAILED_PRECONDITION after Close;
-  // RESOURCE_EXHAUSTED if too many bytes wait to be written, INVALID_ARGUMENT
-  // if the event would exceed the message limit (2 GiB). The event is then not
-  // added.
+  // All Add methods return FAILED_PRECONDITION after Close, RESOURCE_EXHAUSTED
+  // if too many bytes wait to be written, and INVALID_ARGUMENT if the event
+  // would exceed the message limit (2 GiB). The event is then not added.
 
-  // `summary`: a serialized Summary, as returned by a summary op;
-  // INVALID_ARGUMENT for other bytes. As in TensorFlow, the metadata of a tag
-  // is written with its first value only.
+  // Adds a serialized Summary, as a summary op returns it. INVALID_ARGUMENT for
+  // other bytes. As in TensorFlow, the metadata of a tag is written with its
+  // first value only.
   absl::Status AddSummary(absl::string_view summary, int64_t step)
       ABSL_LOCKS_EXCLUDED(add_mutex_, mutex_);
   absl::Status AddSummary(const Summary& summary, int64_t step)
       ABSL_LOCKS_EXCLUDED(add_mutex_, mutex_);
-  // Serialized GraphDef and MetaGraphDef.
+  // Add a serialized GraphDef and a serialized MetaGraphDef.
   absl::Status AddGraph(absl::string_view graph_def, int64_t step = 0)
       ABSL_LOCKS_EXCLUDED(add_mutex_, mutex_);
   absl::Status AddMetaGraph(absl::string_view meta_graph_def, int64_t step = 0)
       ABSL_LOCKS_EXCLUDED(add_mutex_, mutex_);
   absl::Status AddSessionLog(const SessionLog& log, int64_t step = 0)
       ABSL_LOCKS_EXCLUDED(add_mutex_, mutex_);
-  // A serialized RunMetadata. INVALID_ARGUMENT, as in TensorFlow, for a tag
+  // Adds a serialized RunMetadata. As in TensorFlow, INVALID_ARGUMENT for a tag
   // that was used before.
   absl::Status AddRunMetadata(absl::string_view run_metadata,
                               absl::string_view tag, int64_t step = 0)
       ABSL_LOCKS_EXCLUDED(add_mutex_, mutex_);
-  // Writes the event unchanged, with its own time.
+  // Adds the event unchanged, with its own time.
   absl::Status AddEvent(const Event& event)
       ABSL_LOCKS_EXCLUDED(add_mutex_, mutex_);
 
   // Waits until all added events are visible to readers. Returns the first file
-  // error since the last Flush or Close, with the number of lost events;
-  // DEADLINE_EXCEEDED if the file system has not answered within `timeout`:
-  // writing continues, and a later Flush reports the result.
+  // error since the last Flush or Close, with the number of lost events.
+  // Returns DEADLINE_EXCEEDED if the file system has not answered within
+  // `timeout`. In this case writing continues, and a later Flush reports the
+  // result.
   absl::Status Flush(absl::Duration timeout = absl::Minutes(10))
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Flushes and closes the file; no event can be added then. A second call
-  // returns remaining errors.
+  // Flushes and closes the file. Afterwards no event can be added. A second
+  // call returns remaining errors.
   absl::Status Close(absl::Duration timeout = absl::Minutes(10))
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Allows adding events again. The first one starts a new file.
+  // Allows adding events again after Close. The next event starts a new file.
   void Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns the error that Flush would return, without waiting: OK while no
-  // event is known to be lost. Each error is returned once, here or by Flush or
-  // Close.
+  // Returns the error that Flush would return, without waiting. Returns OK if
+  // no event is known to be lost. Each error is returned only once, by this
+  // method, Flush or Close.
   absl::Status TakeError() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The directory, as given; tf.summary.FileWriter.get_logdir.
+  // Returns the directory as it was given, like
+  // tf.summary.FileWriter.get_logdir.
   const std::string& logdir() const { return name_.logdir; }
 
  private:
-  // A caller that waits for all requests up to `request`.
+  // Waiter is a caller that waits until all requests up to `request` are done.
   struct Waiter {
     uint64_t request = 0;
     weft::Event* done = nullptr;
   };
-  // Work of the writing thread.
+  // Work is the next work of the writing thread.
   struct Work {
     std::vector<std::string> events;
-    uint64_t request = 0;  // all until this one are done with it
+    uint64_t request = 0;  // completes requests up to this
     bool flush = false;
     bool close = false;
   };
@@ -160,38 +163,40 @@ class FileWriter {
   // Ensures that a thread does the pending work.
   void StartWriting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteAll() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns false if there is no work; then no thread writes.
+  // Takes the pending work. Returns false if there is no work; the calling
+  // thread then stops.
   bool TakeWork(Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
   void Do(const Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
-  // NOT_FOUND if the file was deleted.
+  // Returns NOT_FOUND if the file was deleted.
   absl::Status CheckFile() const;
   absl::Status WriteEvent(absl::string_view event);
   absl::Status OpenFile();
   absl::Status FlushFile();
   absl::Status CloseFile();
-  // Gives up the file, which may end within a record.
+  // Counts events as lost, and gives up the file, which may end within a
+  // record.
   void Lost(const absl::Status& why, size_t events) ABSL_LOCKS_EXCLUDED(mutex_);
   void Done(const Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   FileSystem& file_system_;
   Scheduler& scheduler_;
-  const EventsFileName name_;  // of all files, but for the time
+  const EventsFileName name_;  // of all files, except the time
   const FileWriterOptions options_;
 
-  // Used only by the writing thread.
-  std::unique_ptr<EventsWriter> file_;  // null: the next event begins one
-  int64_t next_seconds_ = 0;            // no file begins before
+  // These members are used only by the writing thread.
+  std::unique_ptr<EventsWriter> file_;  // null: the next event starts one
+  int64_t next_seconds_ = 0;            // minimum for the next file
   size_t unflushed_events_ = 0;
 
-  // Held while an event is created and queued, so that the first value of a tag
-  // is also the first in the file.
+  // Held while an event is created and queued, so that the value of a tag with
+  // the metadata also comes first in the file.
   absl::Mutex add_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   std::set<std::string> seen_tags_ ABSL_GUARDED_BY(add_mutex_);
   std::set<std::string, std::less<>> run_tags_ ABSL_GUARDED_BY(add_mutex_);
 
   absl::Mutex mutex_;
   std::vector<std::string> queue_ ABSL_GUARDED_BY(mutex_);
-  size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // also being written
+  size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // includes current write
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool timer_is_armed_ ABSL_GUARDED_BY(mutex_) = false;
@@ -201,7 +206,8 @@ class FileWriter {
   std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
   absl::Status error_ ABSL_GUARDED_BY(mutex_);  // not reported yet
   size_t lost_events_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Set if lost events may have contained metadata.
+  // Whether lost events may have contained metadata, so that it must be written
+  // again.
   bool forget_tags_ ABSL_GUARDED_BY(mutex_) = false;
 
   InFlight writing_;

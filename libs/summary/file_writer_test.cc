@@ -59,7 +59,7 @@ class FileWriterTest : public testing::Test {
   std::vector<std::string> Files() {
     return files_.ListDirectory(kDirectory).value();
   }
-  // Events that readers see in one file, without the version.
+  // Returns the events that readers see in a file, without the version event.
   std::vector<Event> EventsOf(const std::string& file) {
     auto reader =
         EventsReader::Open(files_, JoinPath(kDirectory, file)).value();
@@ -106,8 +106,8 @@ TEST_F(FileWriterTest, FileBeginsWithVersionEvent) {
   EXPECT_EQ(event.step, 0);
 }
 
-// TensorBoard shows them beside those of other programs, and looks for new
-// files by their names.
+// TensorBoard shows events together with the events of other programs, and
+// finds new files by their names. So times and names must use the time of day.
 TEST(FileWriterTimeTest, FilesAndEventsUseWallClock) {
   class ClockOfBefore : public ManualClock {
    public:
@@ -158,7 +158,8 @@ TEST_F(FileWriterTest, ExistingFileIsNotOverwritten) {
   EXPECT_EQ(EventsOf(Files()[1])[0].step, 2);
 }
 
-// TensorBoard only proceeds to later names, of any program.
+// TensorBoard proceeds only to files with later names, whatever program wrote
+// them.
 TEST_F(FileWriterTest, NewWriterFileSortsAfterExistingFiles) {
   ASSERT_OK(files_.CreateDirectories(kDirectory));
   for (const std::string name :
@@ -217,8 +218,8 @@ TEST_F(FileWriterTest, AllKindsOfEventsAreWritten) {
   }
 }
 
-// protobuf would log an error for each such string, and TensorBoard read none
-// of the event.
+// For each string that is not UTF-8, protobuf would log an error, and
+// TensorBoard would not read the event.
 TEST_F(FileWriterTest, NamesThatAreNotUtf8AreEscaped) {
   ASSERT_OK_AND_ASSIGN(auto writer, New());
   ASSERT_OK(writer->AddSessionLog({.status = SessionLog::Status::kCheckpoint,
@@ -333,7 +334,7 @@ TEST_F(FileWriterTest, SlowDiskDoesNotBlockCallers) {
                                "wait already to be written to /logs/run"));
   EXPECT_GT(added, 20);
   EXPECT_LT(added, 60);
-  // Accepted events are written, and there is space again.
+  // After the accepted events are written, new events are accepted again.
   EXPECT_THAT(writer->Flush(absl::Seconds(1)),
               StatusIs(absl::StatusCode::kDeadlineExceeded, "/logs/run"));
   ASSERT_OK(writer->Flush(absl::Hours(10)));
@@ -365,7 +366,7 @@ TEST_F(FileWriterTest, ErrorIsReturnedOnceAndNextFileStarts) {
               StatusIs(absl::StatusCode::kUnavailable,
                        "the disk is away (2 events may be lost)"));
   EXPECT_OK(writer->Flush());
-  // Still away: a new file can't be made.
+  // The directory is still unavailable, so a new file cannot be created.
   ASSERT_OK(writer->AddSummary(Text("a"), 4));
   EXPECT_THAT(writer->Flush(),
               StatusIs(absl::StatusCode::kUnavailable, "(1 events"));
@@ -376,7 +377,8 @@ TEST_F(FileWriterTest, ErrorIsReturnedOnceAndNextFileStarts) {
   const std::vector<Event> events = EventsOf(Files()[1]);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].step, 5);
-  // The tag's metadata may have been among the lost events.
+  // The lost events may have contained the metadata of the tag, so it is
+  // written again.
   EXPECT_TRUE(events[0].As<Summary>()->value[0].metadata.has_value());
 }
 
@@ -397,7 +399,7 @@ TEST_F(FileWriterTest, DeletedFileIsReplacedByNewFile) {
   EXPECT_EQ(events[1].step, 3);
 }
 
-// Events in the file's buffer are counted when it is deleted.
+// Events that are in the buffer of a deleted file are counted as lost.
 TEST_F(FileWriterTest, EventsOfDeletedFileAreCountedAsLost) {
   FileWriterOptions options;
   options.max_queue = 0;
@@ -411,11 +413,12 @@ TEST_F(FileWriterTest, EventsOfDeletedFileAreCountedAsLost) {
   ASSERT_OK(writer->Close());
   const std::vector<Event> events = EventsOf(Files()[0]);
   ASSERT_THAT(events, SizeIs(1));
-  // The tag's metadata may have been among the lost events.
+  // The lost events may have contained the metadata of the tag, so it is
+  // written again.
   EXPECT_TRUE(events[0].As<Summary>()->value[0].metadata.has_value());
 }
 
-TEST_F(FileWriterTest, FullDiskGetsNoEmptyFiles) {
+TEST_F(FileWriterTest, FullDiskDoesNotFillWithEmptyFiles) {
   FailingFileSystem disk(files_);
   ASSERT_OK_AND_ASSIGN(auto writer, New(disk));
   ASSERT_OK(writer->AddSummary(Text("a"), 1));
@@ -449,7 +452,8 @@ TEST_F(FileWriterTest, TakeErrorDoesNotBlock) {
   EXPECT_OK(writer->Flush());
 }
 
-// For each failing operation: every event is read, or an error was returned.
+// Each file operation fails once. Either all events can be read afterwards, or
+// an error was returned.
 TEST_F(FileWriterTest, NoFileErrorIsLost) {
   for (int64_t n = 0;; ++n) {
     SCOPED_TRACE(n);

@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-// By repeated multiplication: computing them otherwise changes the last bits.
+// Computes the limits by repeated multiplication, because another computation
+// changes their last bits.
 std::vector<double> MakeLimits() {
   std::vector<double> positive;
   for (double limit = 1.0e-12; limit < 1.0e20; limit *= 1.1) {
@@ -27,8 +28,9 @@ std::vector<double> MakeLimits() {
   return limits;
 }
 
-// Sign, exponent and leading mantissa bits of a value: all values that share
-// them are so close that few limits separate them.
+// The number of leading bits of a value: sign, exponent and first bits of the
+// mantissa. Values with the same leading bits are so close that few limits
+// separate them.
 constexpr int kTopBits = 16;
 constexpr int kOtherBits = 64 - kTopBits;
 
@@ -36,7 +38,8 @@ size_t TopOf(double value) {
   return std::bit_cast<uint64_t>(value) >> kOtherBits;
 }
 
-// The smallest number with these top bits; 0 if there is none.
+// Returns the smallest number with these leading bits, or 0 if there is no such
+// number.
 double LeastOf(size_t top) {
   const bool is_negative = (top >> (kTopBits - 1)) != 0;
   const uint64_t rest =
@@ -50,7 +53,8 @@ double LeastOf(size_t top) {
 
 struct HistogramBuckets {
   std::vector<double> limits = MakeLimits();
-  // By top bits: the bucket of the smallest such value.
+  // For each combination of leading bits the bucket of the smallest value with
+  // them.
   std::vector<uint16_t> first = std::vector<uint16_t>(size_t{1} << kTopBits);
 
   HistogramBuckets() {
@@ -62,7 +66,8 @@ struct HistogramBuckets {
   }
 
   size_t Of(double value) const {
-    // The largest double is below no limit.
+    // The largest double is not below any limit, so it belongs to the last
+    // bucket.
     const size_t last = limits.size() - 1;
     size_t bucket = first[TopOf(value)];
     while (bucket < last && limits[bucket] <= value) ++bucket;

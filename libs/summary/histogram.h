@@ -1,9 +1,9 @@
 // Histogram counts values in TensorFlow's buckets
 // (tensorflow/core/lib/histogram/histogram.h), which TensorBoard displays.
 //
-// The buckets' upper limits are 0, and 1e-12 * 1.1^k below 1e20 and the largest
-// double, with either sign: a value belongs to the first bucket whose limit is
-// above it.
+// The upper limits of the buckets are 0, all numbers 1e-12 * 1.1^k below 1e20,
+// and the largest double, the latter two with both signs. A value belongs to
+// the first bucket whose limit is above the value.
 //
 // Threads: thread-compatible.
 #ifndef WEFT_LIBS_SUMMARY_HISTOGRAM_H_
@@ -15,16 +15,16 @@
 
 namespace weft::summary {
 
-struct HistogramBuckets;  // for all of them
+struct HistogramBuckets;  // shared by all histograms
 
 class Histogram {
  public:
   Histogram();
 
-  // REQUIRES: the value is finite.
+  // Adds a value. REQUIRES: the value is finite.
   void Add(double value);
 
-  // Merges runs of empty buckets into one bucket.
+  // Returns the buckets. Runs of empty buckets are merged into one bucket.
   HistogramValue ToValue() const;
 
  private:

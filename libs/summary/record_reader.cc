@@ -16,14 +16,16 @@ namespace {
 
 constexpr size_t kChecksumBytes = sizeof(uint32_t);
 
-// A long record is read in chunks of this size and, later, of its own size so
-// far.
+// The size of the first chunks in which a long record is read. Later chunks are
+// as large as the part of the record read so far.
 constexpr uint64_t kFirstPieceBytes = 1 << 20;
-// A larger size would overflow 64 bits together with its checksum.
+// The maximum size of a record. A larger size would overflow 64 bits when the
+// checksum is added.
 constexpr uint64_t kMostBytes =
     std::numeric_limits<uint64_t>::max() - kChecksumBytes;
 
-// Both the machine and the format are little-endian.
+// Reads a little-endian number. The machine and the format are both
+// little-endian.
 template <typename T>
 T Load(const char* bytes) {
   T value;
@@ -35,16 +37,18 @@ bool ChecksumIsRight(absl::string_view bytes, const char* stored) {
   return Load<uint32_t>(stored) == MaskCrc32c(Crc32c(bytes));
 }
 
-// Returns the compression_type of a file with this header; empty if unknown.
+// Returns the compression_type of a file with this header, or "" if it is not
+// known.
 absl::string_view CompressionOf(absl::string_view header) {
   if (absl::StartsWith(header, "\x1f\x8b\x08")) return "GZIP";
-  // zlib: deflate, windows of 32 KiB, and a multiple of 31.
+  // The header of zlib has the method deflate and a window of at most 32 KiB,
+  // and is a multiple of 31.
   const auto first = static_cast<unsigned char>(header[0]);
   const auto second = static_cast<unsigned char>(header[1]);
   return first == 0x78 && (256 * first + second) % 31 == 0 ? "ZLIB" : "";
 }
 
-// Adds the detected compression to `damaged`.
+// If a compression is detected in the header, adds it to the error `damaged`.
 absl::Status SuggestCompression(const absl::Status& damaged,
                                 const char* header) {
   const absl::string_view compression =

@@ -29,8 +29,8 @@ namespace weft::summary {
 
 struct RecordReaderOptions {
   RecordCompression compression = RecordCompression::kNone;
-  // Longer records are rejected: a few compressed bytes can expand to a very
-  // long one.
+  // The maximum size of a record. Longer records are rejected, because a few
+  // compressed bytes can expand to a very long record.
   uint64_t max_record_bytes = uint64_t{2} << 30;
 };
 
@@ -41,22 +41,23 @@ class RecordReader {
   RecordReader(const RecordReader&) = delete;
   RecordReader& operator=(const RecordReader&) = delete;
 
-  // Replaces `record` by the next record; its memory is reused.
+  // Replaces `record` by the next record, and reuses its memory.
   //
-  // OUT_OF_RANGE at the end, as in TensorFlow also if less than a record header
-  // is left, because it may still be written. DATA_LOSS, with the offset, for
-  // corruption, also if the data of a record or the compressed stream is
-  // truncated. RESOURCE_EXHAUSTED for a record longer than the options allow.
+  // OUT_OF_RANGE at the end. As in TensorFlow, also OUT_OF_RANGE if less than a
+  // record header is left, because it may still be written. DATA_LOSS, with the
+  // offset, if the file is corrupt, or if the data of a record or the
+  // compressed stream is truncated. RESOURCE_EXHAUSTED for a record that is
+  // longer than the options allow.
   //
-  // After an error the offset is unchanged, and a retry finds data appended
-  // meanwhile; for compressed files the error is permanent.
+  // After an error the offset is unchanged, and a retry finds data that was
+  // appended meanwhile. For compressed files the error is permanent.
   absl::Status ReadRecord(std::string& record);
 
-  // Seeks to the record that begins at this offset in the (decompressed) file;
-  // must be called before the first read. Errors are those of ReadRecord.
+  // Seeks to the record that begins at this offset in the (decompressed) file.
+  // Must be called before the first read. Errors are those of ReadRecord.
   absl::Status GoTo(uint64_t offset);
 
-  // Offset of the next record in the (decompressed) file.
+  // Returns the offset of the next record in the (decompressed) file.
   uint64_t offset() const { return offset_; }
 
  private:

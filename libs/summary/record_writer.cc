@@ -17,10 +17,11 @@
 namespace weft::summary {
 namespace {
 
-// zlib's fastest setting, as in TensorFlow.
+// The memory level of zlib's fastest setting, as in TensorFlow.
 constexpr int kMemoryLevel = 9;
 
-// Both the machine and the format are little-endian.
+// Writes a little-endian number. The machine and the format are both
+// little-endian.
 template <typename T>
 void Store(T value, char* to) {
   std::memcpy(to, &value, sizeof(value));
@@ -28,7 +29,7 @@ void Store(T value, char* to) {
 
 }  // namespace
 
-// A zlib stream whose output goes to a sink.
+// Deflater is a zlib or gzip stream whose output goes to a sink.
 class RecordWriter::Deflater {
  public:
   using Sink = absl::FunctionRef<absl::Status(absl::string_view)>;
@@ -42,14 +43,14 @@ class RecordWriter::Deflater {
     if (is_ready_) deflateEnd(&stream_);
   }
 
-  // `flush`: Z_NO_FLUSH, Z_SYNC_FLUSH or Z_FINISH.
+  // Compresses `bytes`. `flush` is Z_NO_FLUSH, Z_SYNC_FLUSH or Z_FINISH.
   absl::Status Run(absl::string_view bytes, int flush, Sink sink) {
     if (!is_ready_) {
       return absl::ResourceExhaustedError(
-          "there is no memory to compress records");
+          "not enough memory to compress records");
     }
     do {
-      // zlib counts in 32 bits.
+      // zlib counts bytes in 32 bits, so pass at most that many at once.
       const absl::string_view piece =
           bytes.substr(0, std::numeric_limits<uInt>::max());
       bytes.remove_prefix(piece.size());

@@ -6,8 +6,8 @@
 //   uint64 length, little endian | masked CRC-32C of these 8 bytes
 //   the data                     | masked CRC-32C of it
 //
-// or all of that within one zlib or gzip stream. docs/design/event_files.md has
-// more.
+// In a compressed file all records are within one zlib or gzip stream.
+// docs/design/event_files.md has more details.
 //
 // Threads: thread-compatible. Calls block on file I/O.
 #ifndef WEFT_LIBS_SUMMARY_RECORD_WRITER_H_
@@ -26,31 +26,34 @@ namespace weft::summary {
 
 using RecordCompression = Compression;
 
-// Overhead bytes of a record: its header, and in total.
+// The size of a record's header, and the total overhead of a record, in bytes.
 inline constexpr size_t kRecordHeaderBytes = 12;
 inline constexpr size_t kRecordOverheadBytes = 16;
 
 class RecordWriter {
  public:
-  // Takes ownership of the file, and appends to it.
+  // Takes ownership of the file and appends records to it.
   explicit RecordWriter(
       std::unique_ptr<WritableFile> file,
       RecordCompression compression = RecordCompression::kNone);
-  // Closes and ignores errors; call Close to get them.
+  // Closes the file and ignores errors. Call Close to get errors.
   ~RecordWriter();
   RecordWriter(const RecordWriter&) = delete;
   RecordWriter& operator=(const RecordWriter&) = delete;
 
-  // After an error the file may end within a record, so nothing more is
-  // written: all calls return that error, Close after closing the file.
+  // Appends a record. After an error the file may end within a record, so
+  // nothing more is written. All later calls return that error; Close closes
+  // the file first.
   absl::Status WriteRecord(absl::string_view record);
-  // Makes all records written so far visible to readers, also with compression
-  // (which becomes less effective).
+  // Makes all records written so far visible to readers. With compression this
+  // is possible, too, but it makes the compression less effective.
   absl::Status Flush();
-  // Ends the compressed stream and closes the file. OK if already closed.
+  // Ends the compressed stream and closes the file. Returns OK if the file is
+  // already closed.
   absl::Status Close();
 
-  // Bytes passed to the file so far, without buffered compressed bytes.
+  // Returns the number of bytes passed to the file so far, without bytes that
+  // the compression buffers.
   uint64_t file_bytes() const { return file_bytes_; }
 
  private:

@@ -22,7 +22,7 @@ constexpr RecordCompression kAllCompressions[] = {RecordCompression::kNone,
                                                   RecordCompression::kZlib,
                                                   RecordCompression::kGzip};
 
-// Files written by TensorFlow, and its results of reading them.
+// Files that TensorFlow wrote, and the results of TensorFlow reading them.
 constexpr char kRecorded[] =
     "integration_tests/testdata/conformance/records/tfrecord/";
 
@@ -50,7 +50,7 @@ class RecordsTest : public testing::Test {
         files_.NewRandomAccessFile("f").value(), options);
   }
 
-  // All records, and why there are no more.
+  // Returns all records, and the error that ended reading.
   std::pair<std::vector<std::string>, absl::Status> Read(
       RecordCompression compression = RecordCompression::kNone) {
     const auto reader = Reader({.compression = compression});
@@ -68,7 +68,8 @@ class RecordsTest : public testing::Test {
 
 std::string Repeated(char c, size_t n) { return std::string(n, c); }
 
-// Lengths around those of headers, buffers and pieces.
+// Returns records whose lengths are close to those of headers, buffers and
+// chunks.
 std::vector<std::string> ManyRecords() {
   std::vector<std::string> records;
   for (const size_t n :
@@ -102,8 +103,8 @@ TEST_F(RecordsTest, EmptyFileHasNoRecords) {
   }
 }
 
-// The record of facts that everybody can compute: length, its masked CRC, data,
-// its masked CRC.
+// The expected bytes are a record that can be computed by hand: the length, its
+// masked CRC, the data, and its masked CRC.
 TEST_F(RecordsTest, BytesMatchTensorFlow) {
   const std::string event(
       "\x09\0\0\0\0\0\0\xf0\x3f\x1a\x0d"
@@ -218,7 +219,8 @@ TEST_F(RecordsTest, EveryBitFlipIsDetected) {
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
       Put(bytes);
       const auto [read, end] = Read(compression);
-      // gzip's header contains the time and the system, which are not read.
+      // A flipped bit in gzip's header may only change the time and the system,
+      // which are not read.
       const bool is_harmless = read == records && absl::IsOutOfRange(end);
       EXPECT_TRUE(!end.ok() && (absl::IsDataLoss(end) || is_harmless))
           << "bit " << bit << ": " << end;
@@ -229,8 +231,9 @@ TEST_F(RecordsTest, EveryBitFlipIsDetected) {
   }
 }
 
-TEST_F(RecordsTest, WrongLengthAllocatesLittle) {
-  // 2 GiB - 1 and 2^63 bytes, with right checksums and nothing behind them.
+TEST_F(RecordsTest, WrongLengthAllocatesLittleMemory) {
+  // Lengths of 2 GiB - 1 and 2^63 bytes have valid checksums, but no data
+  // follows.
   for (const std::string& length : {std::string("\xff\xff\xff\x7f\0\0\0\0", 8),
                                     std::string("\0\0\0\0\0\0\0\x80", 8)}) {
     const uint32_t crc = MaskCrc32c(Crc32c(length));
@@ -323,7 +326,8 @@ TEST_F(RecordsTest, FlushMakesCompressedRecordsReadable) {
     ASSERT_OK(writer.Flush());
     const auto [records, end] = Read(compression);
     EXPECT_THAT(records, ElementsAreArray({"seen"}));
-    // It is unknown whether the writer still runs.
+    // The end of the compressed stream is missing. It is unknown whether the
+    // writer still runs.
     EXPECT_THAT(end, StatusIs(absl::StatusCode::kDataLoss, "has no end"));
   }
 }

@@ -1,4 +1,5 @@
-// Targets of the record and event fuzzers and of the replay of their corpora.
+// The targets of the record and event fuzzers. A test runs them with the
+// corpora of earlier findings, too.
 #ifndef WEFT_LIBS_SUMMARY_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_SUMMARY_TESTING_FUZZ_TARGETS_H_
 
@@ -23,7 +24,8 @@ inline std::vector<std::string> ReadRecordsForFuzz(
                                          .max_record_bytes = 1 << 20});
   std::vector<std::string> records;
   size_t bytes = 0;
-  // Bounded, because little compressed data may expand to much valid data.
+  // The loop is limited, because little compressed data may expand to much
+  // valid data.
   while (bytes < (size_t{16} << 20) && records.size() < 10000) {
     const absl::Status status = reader.ReadRecord(records.emplace_back());
     if (status.ok()) {
@@ -38,7 +40,8 @@ inline std::vector<std::string> ReadRecordsForFuzz(
   return records;
 }
 
-// Fuzzes a file with each compression. Records read must round-trip.
+// Fuzzes a file with each compression. Records that were read must be the same
+// after writing and reading them again.
 inline void FuzzRecords(absl::string_view bytes) {
   for (const RecordCompression compression :
        {RecordCompression::kNone, RecordCompression::kZlib,
@@ -58,7 +61,8 @@ inline void FuzzRecords(absl::string_view bytes) {
   }
 }
 
-// Fuzzes an event and a summary. Parsed values must round-trip.
+// Fuzzes an event and a summary. Parsed values must be the same after
+// serializing and parsing them again.
 inline void FuzzEvent(absl::string_view bytes) {
   const auto event = ParseEvent(bytes);
   if (event.ok()) RequireForFuzz(ParseEvent(SerializeEvent(*event)).ok());
