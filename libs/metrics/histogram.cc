@@ -10,14 +10,14 @@
 namespace weft {
 namespace {
 
-// Further processors share stripes.
+// The number of stripes. If there are more processors, they share stripes.
 constexpr size_t kNumStripes = 16;
 
 }  // namespace
 
-// The observations of threads on one processor, in cache lines that other
-// processors almost never write. A thread may be moved to another processor in
-// the middle, so the numbers are atomic.
+// Stripe holds the observations of threads on one processor, in cache lines
+// that other processors almost never write. A thread may move to another
+// processor during an observation, so the numbers are atomic.
 struct alignas(64) Histogram::Stripe {
   using Counts = std::atomic<uint64_t>;
   static constexpr size_t kCountsALine = 64 / sizeof(Counts);
@@ -49,7 +49,7 @@ void Histogram::Observe(double value) {
   const auto range = static_cast<size_t>(
       std::lower_bound(bounds_.begin(), bounds_.end(), value) -
       bounds_.begin());
-  // A result of -1 (unknown) is fine: any stripe will do.
+  // If the processor is unknown (-1), any stripe may be used.
   const auto processor = static_cast<unsigned>(sched_getcpu());
   Stripe& stripe = *stripes_[processor % kNumStripes];
   stripe.sum.fetch_add(value, std::memory_order_relaxed);

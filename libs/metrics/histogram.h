@@ -1,5 +1,5 @@
-// Histogram counts durations or sizes by ranges, with their sum. Prometheus
-// computes quantiles from it.
+// Histogram counts durations or sizes in ranges, and computes their sum.
+// Prometheus computes quantiles from it.
 #ifndef WEFT_LIBS_METRICS_HISTOGRAM_H_
 #define WEFT_LIBS_METRICS_HISTOGRAM_H_
 
@@ -11,24 +11,26 @@
 
 namespace weft {
 
-// Thread-safe, without a lock: Observe is two relaxed additions to a cache line
-// of the current processor, some nanoseconds with any number of threads; for
-// events per step, not per node. `contents` may include the sum of a concurrent
-// observation without its count, or vice versa.
+// Histogram is thread-safe without a lock. Observe takes two relaxed additions
+// to a cache line of the current processor: some nanoseconds with any number of
+// threads. It is for events of steps, not of nodes. The result of `contents`
+// may include the sum of a concurrent observation without its count, or vice
+// versa.
 class Histogram {
  public:
-  // The upper ends of the ranges, each inclusive, ascending; after the last one
-  // there is another, unbounded range.
+  // `bounds` are the upper ends of the ranges, each inclusive, in ascending
+  // order. After the last bound there is one more, unbounded range.
   explicit Histogram(std::vector<double> bounds);
   ~Histogram();
 
   void Observe(double value);
-  // In seconds. A negative one (the clock was set) counts as 0.
+  // Observes a duration, in seconds. A negative duration (the clock was set)
+  // counts as 0.
   void Observe(absl::Duration duration);
 
   struct Range {
-    double end = 0;      // infinity: the last one
-    uint64_t count = 0;  // of values in this range or a lower one
+    double end = 0;      // infinity for the last range
+    uint64_t count = 0;  // of values up to `end`
   };
   struct Contents {
     uint64_t count = 0;
@@ -43,8 +45,8 @@ class Histogram {
   std::vector<std::unique_ptr<Stripe>> stripes_;
 };
 
-// The bounds, in seconds: for steps, from 10 us to 100 s; for files, from 1 ms
-// to 1000 s.
+// Return bounds in seconds: for steps from 10 us to 100 s, and for files from 1
+// ms to 1000 s.
 std::vector<double> SecondsOfSteps();
 std::vector<double> SecondsOfFiles();
 

@@ -1,5 +1,5 @@
-// Measures what observing costs a step, with one thread and with many at once.
-// Run with --config=opt.
+// Measures the cost of one observation, with one thread and with many threads
+// at the same time. Run with --config=opt.
 #include <benchmark/benchmark.h>
 
 #include "libs/metrics/histogram.h"

@@ -26,8 +26,8 @@ std::string TakeName(absl::string_view& rest) {
   return name;
 }
 
-// Reads a quoted value, with \\, \" and \n in it; the first quote has been
-// read. Returns false if it does not end.
+// Reads a quoted value after its first quote. The value may contain \\, \" and
+// \n. Returns false if the closing quote is missing.
 bool TakeValue(absl::string_view& rest, std::string& value) {
   while (!rest.empty()) {
     const char c = rest.front();
@@ -43,7 +43,7 @@ bool TakeValue(absl::string_view& rest, std::string& value) {
   return false;
 }
 
-// Reads "{a="b",c="d"}", or nothing.
+// Reads labels such as "{a="b",c="d"}", or nothing if there are no labels.
 bool TakeLabels(absl::string_view& rest, MetricsSamples::Labels& labels) {
   if (!absl::ConsumePrefix(&rest, "{")) return true;
   while (!absl::ConsumePrefix(&rest, "}")) {

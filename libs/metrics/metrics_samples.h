@@ -1,6 +1,6 @@
 // MetricsSamples are the parsed Prometheus metrics of a process.
 //
-// A value, not synchronized.
+// MetricsSamples is a plain value and is not synchronized.
 #ifndef WEFT_LIBS_METRICS_METRICS_SAMPLES_H_
 #define WEFT_LIBS_METRICS_METRICS_SAMPLES_H_
 
@@ -18,15 +18,16 @@ class MetricsSamples {
  public:
   using Labels = std::map<std::string, std::string>;
 
-  // `text` is in Prometheus's text format, version 0.0.4. It comes from another
-  // process: INVALID_ARGUMENT names the first malformed line.
+  // Parses metrics in Prometheus's text format, version 0.0.4. `text` comes
+  // from another process. INVALID_ARGUMENT names the first malformed line.
   static absl::StatusOr<MetricsSamples> Parse(absl::string_view text);
 
-  // The sum of all samples of metric `name` that include these labels; none if
-  // there is no such sample.
+  // Returns the sum of all samples of metric `name` that include these labels,
+  // or nothing if there is no such sample.
   std::optional<double> Sum(absl::string_view name,
                             const Labels& labels = {}) const;
-  // The value of `label` in the first sample that has it; empty if none has.
+  // Returns the value of `label` in the first sample that has this label, or ""
+  // if no sample has it.
   std::string FirstLabel(const std::string& label) const;
 
  private:

@@ -24,11 +24,11 @@
 namespace weft {
 namespace {
 
-// The limit per connection for its request: more is refused.
+// The maximum size of the request on a connection. Larger requests are refused.
 constexpr size_t kMaxRequestBytes = size_t{16} << 10;
 constexpr int kBacklog = 64;
 
-// "127.0.0.1:80", "[::1]:80".
+// Returns host and port in the form "127.0.0.1:80" or "[::1]:80".
 std::string HostAndPort(const std::string& host, int port) {
   const bool is_ipv6 = host.find(':') != std::string::npos;
   return is_ipv6 ? absl::StrCat("[", host, "]:", port)
@@ -54,13 +54,14 @@ absl::Status CouldNotListen(const MetricsServerOptions& options, int error) {
                    std::strerror(error));
 }
 
-// Returns an open socket, or -1 with the error in errno.
+// Returns a listening socket, or -1 with the error in errno.
 int ListenAt(const addrinfo& address) {
   const int socket_fd =
       socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket_fd < 0) return -1;
   const int on = 1;
-  // Otherwise a port stays taken for a minute after its last client has gone.
+  // Without SO_REUSEADDR, the port would stay unusable for a minute after its
+  // last client has gone.
   setsockopt(socket_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(socket_fd, address.ai_addr, address.ai_addrlen) == 0 &&
       listen(socket_fd, kBacklog) == 0) {
@@ -72,8 +73,8 @@ int ListenAt(const addrinfo& address) {
   return -1;
 }
 
-// Listens at the first possible address of the host, IPv4 before IPv6, like the
-// task itself.
+// Listens at the first usable address of the host. Like the task itself, it
+// prefers IPv4 to IPv6.
 absl::StatusOr<int> ListenAt(const MetricsServerOptions& options) {
   addrinfo hints{};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -96,7 +97,7 @@ absl::StatusOr<int> ListenAt(const MetricsServerOptions& options) {
                    "the name of the host is not known.");
 }
 
-// Returns "127.0.0.1:9100", and the port.
+// Returns the address of the socket, such as "127.0.0.1:9100", and the port.
 std::pair<std::string, int> AddressOf(int socket_fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof(storage);
@@ -132,7 +133,8 @@ bool IsRead(absl::string_view method) {
 
 }  // namespace
 
-// All but the constructor, Start and the destructor runs in the closure.
+// Impl is the implementation. All methods except the constructor, Start and the
+// destructor run in the closure.
 class MetricsServer::Impl {
  public:
   explicit Impl(const MetricsServerOptions& options)
@@ -172,7 +174,7 @@ class MetricsServer::Impl {
   const std::string& url() const { return url_; }
 
  private:
-  // The library closes the socket with the daemon.
+  // Starts libmicrohttpd, which closes the socket when its daemon is stopped.
   absl::Status StartDaemon(int socket_fd) {
     daemon_ = MHD_start_daemon(
         MHD_USE_EPOLL, 0, nullptr, nullptr, &Impl::OnRequest, this,
@@ -195,8 +197,8 @@ class MetricsServer::Impl {
       has_opened_ = has_closed_ = false;
       MHD_run(daemon_);
       CutLateConnections();
-      // At its connection limit, the library does not look for others before it
-      // runs again.
+      // When libmicrohttpd is at its connection limit, it does not look for
+      // other connections before it runs again.
       if (std::exchange(is_called_, false) && had_none && !has_opened_) {
         WaitForDescriptors();
       }
@@ -213,21 +215,21 @@ class MetricsServer::Impl {
     is_called_ = waits[0].revents != 0;
   }
 
-  // A client cannot be accepted: the process has no descriptor left. The
-  // library would retry without a pause.
+  // Pauses if a client cannot be accepted because the process has no file
+  // descriptor left. libmicrohttpd would retry without a pause.
   void WaitForDescriptors() const {
     pollfd wait{wake_, POLLIN, 0};
     poll(&wait, 1, /*milliseconds=*/100);
   }
 
-  // Returns -1 for an infinite timeout.
+  // Returns the time until the next timeout, or -1 if there is none.
   int Milliseconds() const {
     absl::Duration left = absl::InfiniteDuration();
     const absl::Time now = options_.scheduler->clock().Now();
     for (const auto& [connection, began] : began_) {
       left = std::min(left, began + options_.max_time - now);
     }
-    // A connection has timed out, and is not closed yet.
+    // A connection has timed out but is not closed yet, so check again soon.
     if (left <= absl::ZeroDuration()) left = absl::Milliseconds(10);
     MHD_UNSIGNED_LONG_LONG library_left = 0;
     if (MHD_get_timeout(daemon_, &library_left) == MHD_YES) {
@@ -241,7 +243,8 @@ class MetricsServer::Impl {
         INT_MAX));
   }
 
-  // The library notices a socket that is shut down, and closes it.
+  // Shuts down the sockets of connections that have timed out. libmicrohttpd
+  // notices this and closes them.
   void CutLateConnections() {
     const absl::Time now = options_.scheduler->clock().Now();
     for (const auto& [connection, began] : began_) {
@@ -265,8 +268,8 @@ class MetricsServer::Impl {
     }
   }
 
-  // Called with the headers, then for each piece of a body, and finally for the
-  // answer; `context` is null at first.
+  // libmicrohttpd calls this function with the headers, then for each part of a
+  // body, and finally for the answer. `context` is null in the first call.
   static MHD_Result OnRequest(void* self, MHD_Connection* connection,
                               const char* url, const char* method,
                               const char* /*version*/, const char* /*body*/,
@@ -297,7 +300,7 @@ class MetricsServer::Impl {
   std::string url_;
   int port_ = 0;
   int wake_ = -1;
-  int epoll_ = -1;  // owned by the library
+  int epoll_ = -1;  // owned by libmicrohttpd
   MHD_Daemon* daemon_ = nullptr;
   std::function<std::string()> text_;
   bool is_started_ = false;

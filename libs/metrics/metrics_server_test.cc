@@ -31,7 +31,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// One connection to a port of 127.0.0.1.
+// Client is one connection to a port of 127.0.0.1.
 class Client {
  public:
   explicit Client(int port, bool must_connect = true) {
@@ -49,7 +49,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Returns false if the connection is closed.
+  // Sends the text. Returns false if the connection is closed.
   bool Say(const std::string& text) {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
@@ -173,7 +173,7 @@ TEST_F(MetricsServerTest, SlowClientIsDisconnected) {
   Start({.max_time = absl::Milliseconds(50)});
   Client slow(server_->port());
   ASSERT_TRUE(slow.Say("GET /metrics HTTP/1.1\r\nX: "));
-  // A byte every 2 ms, until the server closes the connection.
+  // The client sends a byte every 2 ms until the server closes the connection.
   while (!slow.HasSomethingToHear() && slow.Say("a")) {
   }
   slow.Hear();
@@ -181,11 +181,11 @@ TEST_F(MetricsServerTest, SlowClientIsDisconnected) {
   EXPECT_EQ(times_asked_, 0);
 }
 
-TEST_F(MetricsServerTest, ExcessConnectionsWait) {
+TEST_F(MetricsServerTest, ConnectionsBeyondTheLimitWait) {
   Start({.max_connections = 2, .max_time = absl::Milliseconds(100)});
   Client first(server_->port());
   Client second(server_->port());
-  // The third client is served when the others have been disconnected.
+  // The third client is served after the others have been disconnected.
   EXPECT_THAT(Ask(Get("/metrics")), EndsWith("asked 1\n"));
 }
 
@@ -211,14 +211,15 @@ TEST_F(MetricsServerTest, DestructorDoesNotWaitForClients) {
   server_.reset();
   EXPECT_EQ(halfway.Hear(), "");
   EXPECT_TRUE(halfway.is_closed());
-  // The port is free again.
+  // After the destruction of a server, its port is free again.
   ASSERT_OK_AND_ASSIGN(
       server_,
       MetricsServer::Listen(
           {.scheduler = scheduler_.get(), .host = "127.0.0.1", .port = port}));
 }
 
-// Regardless of the answers in flight and of closed connections.
+// The destructor may run while answers are being sent and connections are being
+// closed.
 TEST_F(MetricsServerTest, DestructorDoesNotWaitForBusyClients) {
   Start();
   const int port = server_->port();
@@ -245,12 +246,13 @@ TEST_F(MetricsServerTest, DestructorDoesNotWaitForBusyClients) {
   EXPECT_EQ(times_asked_, times_asked);
 }
 
-// A disk that does not respond, and more kernels that read from it than
-// threads.
+// The disk does not respond, and more kernels read from it than the blocking
+// pool has threads.
 TEST_F(MetricsServerTest, WorksWhileTheBlockingPoolIsBusy) {
   const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler(
       clock_, {.compute_threads = 1, .max_blocking_threads = 1});
-  // The waiting thread may enter and leave the wait later than this.
+  // `release` is shared, because the waiting thread may still use it when this
+  // test's variables are destroyed.
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
   auto server = MetricsServer::Listen(

@@ -5,7 +5,7 @@
 // prometheus-cpp. Names must follow its documentation: the unit at the end
 // ("_seconds", "_bytes"), "_total" at the end of counters.
 //
-// A value, not synchronized.
+// MetricsText is a plain value and is not synchronized.
 #ifndef WEFT_LIBS_METRICS_METRICS_TEXT_H_
 #define WEFT_LIBS_METRICS_METRICS_TEXT_H_
 
@@ -23,17 +23,17 @@ class MetricsText {
  public:
   using Labels = std::vector<std::pair<std::string, std::string>>;
 
-  // The content type for scrapers.
+  // The content type of the text for Prometheus.
   static constexpr char kContentType[] =
       "text/plain; version=0.0.4; charset=utf-8";
 
-  // `common`: labels of each metric.
+  // `common` are labels that each metric gets.
   explicit MetricsText(Labels common);
   ~MetricsText();
 
-  // A metric may be added several times with different `labels`; its first help
-  // is used. REQUIRES: one name has one kind, help is one line, and label
-  // values are UTF-8.
+  // Adds a counter. A metric may be added several times with different
+  // `labels`. Its first help text is used. REQUIRES: each name is used for one
+  // kind of metric, help is one line, and label values are UTF-8.
   void AddCounter(absl::string_view name, absl::string_view help, double value,
                   const Labels& labels = {});
   void AddGauge(absl::string_view name, absl::string_view help, double value,
@@ -41,7 +41,7 @@ class MetricsText {
   void AddHistogram(absl::string_view name, absl::string_view help,
                     const Histogram& histogram, const Labels& labels = {});
 
-  // Sorted by name.
+  // Returns the text, sorted by the names of the metrics.
   std::string ToString() const;
 
  private:

@@ -38,13 +38,13 @@ TEST(MetricsTextTest, LabelValuesAreEscaped) {
               HasSubstr("x{job=\"a \\\"b\\\"\\\\\\nc\"} +Inf"));
 }
 
-TEST(MetricsTextTest, NoMetricsMakeAnEmptyText) {
+TEST(MetricsTextTest, TextWithoutMetricsIsEmpty) {
   EXPECT_EQ(MetricsText(MetricsText::Labels{{"job", "ps"}}).ToString(), "");
 }
 
 TEST(MetricsTextTest, HistogramBucketsAreCumulative) {
   Histogram histogram({0.1, 1});
-  // The upper bound belongs to the bucket.
+  // A value at the upper bound belongs to the bucket.
   histogram.Observe(absl::Milliseconds(100));
   histogram.Observe(0.25);
   histogram.Observe(2.0);
