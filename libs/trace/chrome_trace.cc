@@ -20,8 +20,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The content of a timeline_label: "NAME = OP(INPUT, INPUT)", perhaps after
-// "[BYTES] ".
+// Label is the parsed content of a timeline_label: "NAME = OP(INPUT, INPUT)",
+// optionally after "[BYTES] ".
 struct Label {
   std::string op;
   std::vector<std::string> inputs;
@@ -43,7 +43,7 @@ Label ParseLabel(const NodeExecStats& node) {
   return label;
 }
 
-// One run, in microseconds since the step began.
+// Run is one run of a node, in microseconds since the step began.
 struct Run {
   const NodeExecStats* stats = nullptr;
   double start = 0;
@@ -52,14 +52,14 @@ struct Run {
   double end() const { return start + duration; }
 };
 
-// One end of an edge between devices.
+// End is one end of an edge between devices.
 struct End {
   double time = 0;
   size_t device = 0;
   int row = 0;
 };
 
-// Tensor, from, to.
+// The name of the tensor, its source device, and its destination device.
 using EdgeName = std::tuple<std::string, std::string, std::string>;
 
 class Writer {
@@ -82,14 +82,16 @@ class Writer {
   }
 
  private:
-  // Bytes that are not UTF-8 are replaced: names come from other processes.
+  // Appends an event. Bytes that are not UTF-8 are replaced, because names come
+  // from other processes.
   void Add(const Json& event) {
     absl::StrAppend(&text_, is_first_ ? "" : ",\n",
                     event.dump(-1, ' ', false, Json::error_handler_t::replace));
     is_first_ = false;
   }
 
-  // Chrome's process numbers begin at 1.
+  // Returns the number of a device in the trace, because process numbers of
+  // Chrome begin at 1.
   static size_t Pid(size_t device) { return device + 1; }
 
   void AddName(size_t device, const char* what, int row, const Json& name) {
@@ -101,7 +103,8 @@ class Writer {
          {"args", {{is_index ? "sort_index" : "name", name}}}});
   }
 
-  // The numbers may be arbitrary: the difference wraps around.
+  // Converts the times of a run. The numbers may be arbitrary, so the
+  // difference wraps around instead of overflowing.
   Run RunOf(const NodeExecStats& node) const {
     const auto since =
         static_cast<int64_t>(static_cast<uint64_t>(node.start_nanos) -
@@ -114,7 +117,7 @@ class Writer {
     const DeviceStepStats& device = stats_.dev_stats[index];
     AddName(index, "process_name", 0, device.device);
     AddName(index, "process_sort_index", 0, index);
-    // Threads first, then the waits.
+    // Rows of threads come first, then rows of waits.
     std::map<uint32_t, std::vector<Run>> threads;
     for (const NodeExecStats& node : device.node_stats) {
       threads[node.thread_id - 1].push_back(RunOf(node));
@@ -130,7 +133,8 @@ class Writer {
     }
   }
 
-  // Overlapping runs, such as waits, are in rows of their own.
+  // Writes the runs of one thread. Overlapping runs, such as waits, get
+  // separate rows.
   void WriteThread(size_t device, const std::string& name,
                    std::vector<Run>& runs, int& rows) {
     std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
@@ -196,7 +200,8 @@ class Writer {
         {sends ? run.start : run.end(), device, run.row});
   }
 
-  // An edge in a loop carries many values, in order.
+  // Writes the arrows of edges. An edge in a loop carries many values, which
+  // are matched in order.
   void WriteFlows() {
     size_t id = 0;
     for (auto& [edge, sent] : sent_) {
@@ -215,7 +220,8 @@ class Writer {
     Json event = {
         {"name", tensor}, {"cat", "DataFlow"},      {"ph", phase},   {"id", id},
         {"ts", end.time}, {"pid", Pid(end.device)}, {"tid", end.row}};
-    // Bound to the run in which it ends, not to the next one.
+    // Bind the end of the arrow to the run that contains it, and not to the
+    // next run.
     if (phase[0] == 'f') event["bp"] = "e";
     Add(event);
   }

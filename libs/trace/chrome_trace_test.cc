@@ -28,7 +28,7 @@ std::vector<Json> Events(const StepStats& stats, const std::string& phase) {
   return events;
 }
 
-TEST(ChromeTraceTest, NoStatsMakeAnEmptyTrace) {
+TEST(ChromeTraceTest, TraceWithoutStatsIsEmpty) {
   EXPECT_TRUE(Json::parse(ChromeTrace({}))["traceEvents"].empty());
 }
 

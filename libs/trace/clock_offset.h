@@ -7,8 +7,9 @@
 
 namespace weft {
 
-// The times of one request: `sent` and `answered` (when the reply arrived) by
-// this task's clock, `received_there` and `answered_there` by the other task's.
+// The times of one request. `sent` and `answered` (when the reply arrived) are
+// times of this task's clock. `received_there` and `answered_there` are times
+// of the other task's clock.
 struct RequestTimes {
   absl::Time sent;
   absl::Time received_there;
@@ -16,12 +17,14 @@ struct RequestTimes {
   absl::Time answered;
 };
 
-// Returns what must be added to the other task's times to convert them to this
-// task's clock. A message arrives after it was sent, which bounds the
-// difference from both sides: 0 if the bounds allow that, as for tasks of one
-// machine, else the middle, as in NTP (RFC 5905, section 8). The error of the
-// middle is at most half of the time in flight of request and reply; that of 0,
-// all of it. 0 also if the times contradict each other because a clock was set
+// Returns the duration that must be added to times of the other task to convert
+// them to this task's clock.
+// A message arrives after it was sent, which limits the difference from both
+// sides. The result is 0 if these limits allow it, as they do for tasks of one
+// machine. Otherwise it is the middle between the limits, as in NTP (RFC 5905,
+// section 8). The error of the middle is at most half of the time that request
+// and reply were in flight, and the error of 0 is at most this whole time. The
+// result is also 0 if the times contradict each other because a clock was set
 // meanwhile.
 absl::Duration EstimateClockOffset(const RequestTimes& times);
 

@@ -8,8 +8,9 @@
 namespace weft {
 namespace {
 
-// A program's own thread may have any name, and the name may be cut within a
-// character; protobuf's readers refuse text that is not UTF-8.
+// Replaces characters that are not printable ASCII in a thread's name. The
+// program's own threads may have any names, and names may be cut within a
+// character. Protobuf's readers refuse text that is not UTF-8.
 std::string PlainText(std::string name) {
   for (char& c : name) {
     if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
@@ -39,8 +40,8 @@ void DeviceTrace::AddWait(NodeExecStats stats) {
 
 void DeviceTrace::Add(NodeExecStats stats) {
   const size_t bytes = BytesOf(stats);
-  // After the first omission all later entries are omitted: the trace has no
-  // gaps.
+  // After the first omitted entry, all later entries are omitted as well, so
+  // the trace has no gaps.
   if (!IsFull() && bytes <= bytes_left_) {
     bytes_left_ -= bytes;
     stats_.node_stats.push_back(std::move(stats));

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kNanosAMicro = 1000;
 constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();
 
-// The numbers come from other processes: the sum wraps around instead of
+// Adds numbers that come from other processes. The sum wraps around instead of
 // overflowing.
 int64_t Sum(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) +
@@ -70,7 +70,7 @@ void ToProto(const NodeExecStats& stats, tf::NodeExecStats* proto) {
   }
 }
 
-// TensorFlow's older versions write no nanoseconds.
+// Returns nanoseconds. Older versions of TensorFlow write only microseconds.
 int64_t NanosOf(int64_t nanos, int64_t micros) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / kNanosAMicro;
   if (nanos != 0 || micros < -kMost || micros > kMost) return nanos;
@@ -128,8 +128,8 @@ absl::Status Parse(absl::string_view bytes, absl::string_view what,
       absl::StrCat("the ", bytes.size(), " bytes are not a ", what));
 }
 
-// Maps are written in the order of their keys, so that equal messages give
-// equal bytes.
+// Serializes a message. Maps are written in the order of their keys, so that
+// equal messages give equal bytes.
 std::string ToBytes(const google::protobuf::Message& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -147,8 +147,8 @@ absl::StatusOr<std::string> Write(const google::protobuf::Message& message,
   return ToBytes(message);
 }
 
-// Appends a field of a message that is serialized already. Concatenated
-// messages are one with the fields of both.
+// Appends a field to a message that is already serialized. Concatenated
+// messages are parsed as one message with the fields of both.
 void AppendField(int number, absl::string_view bytes, std::string& message) {
   constexpr uint8_t kLengthDelimited = 2;
   message.push_back(static_cast<char>(number << 3 | kLengthDelimited));

@@ -62,7 +62,8 @@ TEST(StepStatsTest, FallsBackToMicroseconds) {
   ASSERT_OK_AND_ASSIGN(const StepStats stats,
                        ParseStepStats(proto.SerializeAsString()));
   EXPECT_EQ(stats.dev_stats[0].node_stats[0].start_nanos, 7'000);
-  // Without nanoseconds.
+  // This number of microseconds cannot be converted to nanoseconds, so the
+  // stats use the missing nanoseconds, which are 0.
   EXPECT_EQ(stats.dev_stats[0].node_stats[0].end_rel_nanos, 0);
 }
 
@@ -73,7 +74,7 @@ TEST(StepStatsTest, OtherBytesAreRefused) {
   EXPECT_EQ(none, RunMetadata());
 }
 
-TEST(StepStatsTest, OptionsRoundTripAndUnknownLevelsTrace) {
+TEST(StepStatsTest, OptionsRoundTripUnknownLevelIsFullTrace) {
   const MetadataWanted wanted{.trace_level = TraceLevel::kFullTrace,
                               .output_partition_graphs = true};
   ASSERT_OK_AND_ASSIGN(const MetadataWanted read,
@@ -93,7 +94,7 @@ TEST(StepStatsTest, ShiftMovesOnlyStartTimes) {
             1'700'000'000'123'455'789);
   stats.Shift(1'000);
   EXPECT_EQ(stats, Sample().step_stats);
-  stats.Shift(std::numeric_limits<int64_t>::max());  // overflows, harmlessly
+  stats.Shift(std::numeric_limits<int64_t>::max());  // overflows without harm
 }
 
 TEST(StepStatsTest, DevicesBeyondTheLimitOnlyHaveACount) {
@@ -144,12 +145,12 @@ TEST(DeviceTraceTest, ThreadsAreNamedAndLongTracesTruncated) {
   EXPECT_EQ(stats.thread_names.at(0), "waits");
 }
 
-TEST(DeviceTraceTest, LongLabelsAndManyOutputsCount) {
+TEST(DeviceTraceTest, LabelsAndOutputsCountTowardTheLimit) {
   DeviceTrace trace("cpu", /*max_bytes=*/1'000);
   trace.AddWait({.node_name = "a", .timeline_label = std::string(900, 'x')});
   trace.AddWait(
       {.node_name = "b", .output = {{.dims = std::vector<int64_t>(125)}}});
-  trace.AddWait({.node_name = "c"});  // would fit, and would leave a gap
+  trace.AddWait({.node_name = "c"});  // would fit, but would leave a gap
   const DeviceStepStats stats = trace.Take();
   ASSERT_EQ(stats.node_stats.size(), 1);
   EXPECT_EQ(stats.node_stats[0].node_name, "3 more runs were not recorded");
@@ -180,14 +181,15 @@ absl::Duration Offset(int sent, int received, int answered, int back) {
 TEST(ClockOffsetTest, ClocksThatMayAgreeAreNotShifted) {
   EXPECT_EQ(Offset(0, 10, 90, 100), absl::ZeroDuration());
   EXPECT_EQ(Offset(0, 0, 100, 100), absl::ZeroDuration());
-  // The request took all of the time.
+  // The request took all of the time, and the reply none.
   EXPECT_EQ(Offset(0, 99, 100, 100), absl::ZeroDuration());
 }
 
 TEST(ClockOffsetTest, OffsetIsTheMiddleOfItsBounds) {
-  // The other clock is 1,000 ahead; the request took 10 and the reply 20.
+  // The other clock is 1,000 us ahead. The request took 10 us and the reply 20
+  // us.
   EXPECT_EQ(Offset(0, 1'010, 1'080, 100), -absl::Microseconds(995));
-  // The other clock is 1,000 behind.
+  // The other clock is 1,000 us behind.
   EXPECT_EQ(Offset(2'000, 1'010, 1'080, 2'100), absl::Microseconds(1'005));
 }
 
