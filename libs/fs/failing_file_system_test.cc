@@ -51,7 +51,7 @@ TEST(FailingFileSystemTest, OneOperationFails) {
   EXPECT_EQ(fs.num_operations(), 3);
 }
 
-TEST(FailingFileSystemTest, FullDiskWritesOnlyWhatFits) {
+TEST(FailingFileSystemTest, FullDiskWritesUpToItsLimit) {
   MemoryFileSystem memory;
   FailingFileSystem fs(memory);
   fs.LimitSpace(5);
