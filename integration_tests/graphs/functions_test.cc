@@ -202,7 +202,7 @@ TEST_F(FunctionsTest, ResultTypesMustMatchTheCall) {
   EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "x:0"),
               StatusIs(kInvalid,
                        "Node 'call' (op: 'StatefulPartitionedCall'): "
-                       "result 0 of its function is float, but the "
+                       "result 0 of the called function is float, but the "
                        "node declares int32"));
 }
 

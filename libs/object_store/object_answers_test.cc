@@ -187,7 +187,7 @@ TEST_F(ObjectAnswersTest, EndlessEmptyPagesAreRejected) {
                             "</NextContinuationToken></ListBucketResult>"));
   });
   EXPECT_THAT(files_.ListDirectory("s3://b/d"),
-              StatusIs(kInternalError, "nothing on them"));
+              StatusIs(kInternalError, "empty pages in a row"));
   EXPECT_LE(pages, 1000);
 }
 
@@ -729,8 +729,10 @@ TEST(CurlHttpClientTest, RequestFailsAtOnceIfOutOfMemory) {
   });
   CurlMemory::is_out = false;
   ASSERT_TRUE(ended->WaitUntil(clock.Now() + absl::Seconds(30)));
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
-                               "http://127.0.0.1:1/: libcurl has no memory"));
+  EXPECT_THAT(
+      status,
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               "http://127.0.0.1:1/: libcurl does not have enough memory"));
 }
 
 // SilentServer accepts connections and never answers.

@@ -267,7 +267,7 @@ TEST_F(ChunkSnapshotTest, ChunksAlreadyReadAreNotKept) {
   EXPECT_EQ(snapshot->bytes_copied_aside(), kRowBytes);
   ExpectChunk(*snapshot, 9, 0);
   EXPECT_THAT(snapshot->ReadChunk(9, [](absl::Span<const char>) {}),
-              StatusIs(absl::StatusCode::kFailedPrecondition, "read twice"));
+              StatusIs(absl::StatusCode::kFailedPrecondition, "already read"));
   EXPECT_THAT(snapshot->ReadChunk(10, [](absl::Span<const char>) {}),
               StatusIs(absl::StatusCode::kOutOfRange));
 }

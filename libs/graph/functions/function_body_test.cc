@@ -115,7 +115,7 @@ class FunctionBodyTest : public ::testing::Test {
     return *node;
   }
 
-  // By a single control edge.
+  // Returns whether `name` has exactly one control input from `other`.
   bool WaitsFor(absl::string_view name, absl::string_view other) {
     const auto controls = Find(name).control_inputs();
     return std::count(controls.begin(), controls.end(), &Find(other)) == 1;

@@ -311,7 +311,7 @@ TEST_F(GraphDefTest, InputsAreMapped) {
   for (const char* wrong : {"x:-1", "x:one", ""}) {
     options.input_map = {{wrong, outer}};
     EXPECT_THAT(ImportGraphDefText(Placeholder("x"), graph_, options),
-                StatusIs(kInvalid, "is not a tensor's name"))
+                StatusIs(kInvalid, "is not the name of a tensor"))
         << wrong;
   }
   options.input_map = {{"none", outer}};
@@ -769,7 +769,7 @@ TEST_F(GraphDefTest, TooLargeGraphNamesItsLargestNodes) {
   for (const int size : {300, 100, 500, 400, 200}) {
     Tensor value(DT_UINT8, TensorShape({size}));
     const auto bytes = value.mutable_flat<uint8_t>();
-    // Without repeated values.
+    // All values differ, because repeated values are stored only once.
     std::iota(bytes.begin(), bytes.end(), uint8_t{0});
     ASSERT_OK(
         graph_.AddNode({.name = absl::StrCat("c", size),
