@@ -11,12 +11,14 @@
 
 namespace weft {
 
-// The minimum size of a node, with its kernel and its place in the plan.
+// The bytes that each node counts in addition to its name and attributes: an
+// estimate of its kernel and of its entry in the plan.
 inline constexpr int64_t kRegisteredNodeBytes = 1024;
 
-// For each node kRegisteredNodeBytes, its name and its attributes. A constant
-// counts if only its graph holds it: one of the same process, such as the
-// master's, is shared.
+// Returns the estimated bytes of the graphs: for each node,
+// kRegisteredNodeBytes, its name and its attributes. A constant's tensor counts
+// only if nothing else in the process holds it. The master in the same process,
+// for example, may share it.
 int64_t BytesOfGraphs(const std::vector<protocol::DevicePartition>& partitions);
 
 }  // namespace weft

@@ -113,9 +113,9 @@ Registration::~Registration() = default;
 
 absl::Status Registration::Check(const protocol::PartitionStep& step) const {
   if (step.fetches.size() < ends_.num_retvals) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("A step asks for ", step.fetches.size(),
-                     " fetches of a partition that makes ", ends_.num_retvals));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "A step requests ", step.fetches.size(),
+        " fetches from a partition that returns ", ends_.num_retvals));
   }
   for (const Ends::Arg& arg : ends_.args) {
     const DataType given = arg.index < step.feeds.size()

@@ -1,5 +1,5 @@
 // Registration holds the compiled partitions of one callable on one task.
-// Internal to this module; running_step.h runs it.
+// Internal to this module. Its steps are in running_step.h.
 //
 // Threads: immutable except for its idle step objects, which have their own
 // lock.
@@ -30,13 +30,14 @@ class RunningStep;
 
 class Registration {
  public:
-  // The plan of one device.
+  // The plan of the partition on one device.
   struct DevicePlan {
     std::shared_ptr<const Plan> plan;
     Device* device = nullptr;
     ResourceManager* resources = nullptr;
   };
-  // Its edges from and to the master.
+  // The _Arg and _Retval nodes of the partitions, through which the master
+  // feeds and fetches.
   struct Ends {
     struct Arg {
       size_t index;
@@ -46,20 +47,20 @@ class Registration {
     std::vector<Arg> args;
     size_t num_retvals = 0;  // one more than the largest index
   };
-  // Containers where its nodes have named, shared resources.
+  // A container in which nodes of the partitions have named, shared resources.
   struct Container {
     const ResourceManager* resources = nullptr;
     std::string name;  // never empty
     friend auto operator<=>(const Container&, const Container&) = default;
   };
   using Containers = absl::btree_set<Container>;
-  // Its edges to other tasks.
+  // The edges from and to other tasks.
   struct Edges {
     RemoteEdges outgoing;
     StepPeers peers;
   };
 
-  // `keep_alive` is what the parts use: their session.
+  // `keep_alive` owns the objects that the partitions use: it is their session.
   Registration(std::shared_ptr<void> keep_alive, std::vector<DevicePlan> plans,
                Ends ends, Edges edges, VariableUses variables,
                Containers containers, Scheduler* scheduler,
@@ -71,8 +72,8 @@ class Registration {
   const Edges& edges() const { return edges_; }
   const VariableUses& variables() const { return variables_; }
   const Containers& containers() const { return containers_; }
-  // The bytes that its graphs count in the session's quota; set before others
-  // see it.
+  // The bytes that the graphs count in the session's quota. Must be set before
+  // other threads can access the registration.
   void set_num_bytes(int64_t bytes) { num_bytes_ = bytes; }
   int64_t num_bytes() const { return num_bytes_; }
   // Returns INVALID_ARGUMENT unless the step has the feeds of the partitions,
@@ -80,11 +81,11 @@ class Registration {
   absl::Status Check(const protocol::PartitionStep& step) const;
   Scheduler* scheduler() const { return scheduler_; }
   FileSystem* file_system() const { return file_system_; }
-  // Null: nothing is counted.
+  // Null if no metrics are recorded.
   RuntimeMetrics* metrics() const { return metrics_.get(); }
-  // As Plan::DescribeWaits, for all its parts.
+  // Calls Plan::DescribeWaits for all plans.
   bool DescribeWaits(uint64_t step, std::vector<std::string>& waits) const;
-  // As Plan::CountWaits, for all its parts.
+  // Calls Plan::CountWaits for all plans.
   void CountWaits(std::map<std::string, int64_t>& waits) const;
 
   std::unique_ptr<RunningStep> TakeStep();
@@ -105,7 +106,8 @@ class Registration {
   std::vector<std::unique_ptr<RunningStep>> idle_steps_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Of a graph whose nodes find their resources in `resources`.
+// Adds the containers of the graph's named resources to `containers`. The nodes
+// find their resources in `resources`.
 void AddContainers(const Graph& graph, const ResourceManager& resources,
                    Registration::Containers& containers);
 

@@ -8,7 +8,8 @@
 namespace weft {
 namespace {
 
-// Null if the device works in host memory itself.
+// Returns the allocator of host memory; null if the device itself works in host
+// memory.
 Allocator* HostAllocatorOf(const Device& device) {
   DeviceContext* const context = device.context();
   return context == nullptr ? nullptr : &context->pinned_allocator();
@@ -16,8 +17,8 @@ Allocator* HostAllocatorOf(const Device& device) {
 
 RunWhere Where(protocol::CallingThread thread, bool is_last) {
   switch (thread) {
-    // A calling thread that waits runs the last plan; other threads run the
-    // others.
+    // If the calling thread waits for the step, it runs the last plan. Other
+    // threads run the other plans.
     case protocol::CallingThread::kWaits:
       return is_last ? RunWhere::kCaller : RunWhere::kPool;
     case protocol::CallingThread::kReader:
@@ -49,7 +50,7 @@ void RunningStep::Start(std::shared_ptr<Registration> registration,
     return done(std::move(status));
   }
   step->done_ = std::move(done);
-  step.release()->StartPlans(request);  // Finish takes it back
+  step.release()->StartPlans(request);  // Finish takes ownership again
 }
 
 void RunningStep::BeginTrace(protocol::PartitionTrace* trace) {
@@ -107,7 +108,7 @@ absl::Status RunningStep::Prepare(const protocol::PartitionStep& request) {
 void RunningStep::StartPlans(const protocol::PartitionStep& request) {
   const std::vector<Registration::DevicePlan>& plans = registration_->plans();
   const int num_plans = static_cast<int>(plans.size());
-  // One more than there are plans, so that the step outlives this loop.
+  // The extra part ends after this loop, so that the step outlives the loop.
   join_.Begin(num_plans + 1);
   AbortExchangeWhenCancelled();
   for (int i = 0; i < num_plans; ++i) {
@@ -130,7 +131,7 @@ void RunningStep::StartPlans(const protocol::PartitionStep& request) {
     if (trace_ != nullptr) args.trace = device_traces_[i].get();
     weft::Start(plans[i].plan, args, Where(request.thread, i == num_plans - 1),
                 [this](const absl::Status& status) {
-                  // Other plans may wait for what this one has sent.
+                  // Other plans may wait for values that this plan has sent.
                   if (registration_->plans().size() > 1 && exchange_) {
                     exchange_->Flush();
                   }
@@ -166,8 +167,8 @@ void RunningStep::Finish() {
   cancellation_token_ = 0;
   absl::Status status = join_.TakeError();
   if (status.ok() && exchange_ != nullptr) SendRemaining();
-  // For example because a value could not be sent: the receiver must be
-  // notified.
+  // A step without an error may have been cancelled, for example because a
+  // value could not be sent. The receiver must be notified of that.
   if (status.ok() && cancellation_->IsCancelled()) {
     status = cancellation_->status();
   }

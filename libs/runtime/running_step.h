@@ -1,8 +1,7 @@
 // RunningStep is one step of a registration, from Run to its end. Internal to
 // this module.
 //
-// Threads: it belongs to its step: the thread that ends the last partition ends
-// it.
+// Threads: the thread that ends the last partition also ends the step.
 #ifndef WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
 #define WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
 
@@ -23,13 +22,14 @@
 
 namespace weft {
 
-// Reused for later steps of the registration, so that it is not allocated
-// again.
+// The object is reused for later steps of the registration, to avoid
+// allocations.
 class RunningStep {
  public:
-  // Ends by returning itself to the registration and calling `done`. `table` is
-  // null for a step of this task only. `master` is the task that receives
-  // values with the answer; null if there is none.
+  // Starts a step. At its end, the object returns itself to the registration
+  // and calls `done`. `table` is null if no other task takes part in the step.
+  // `master` is the task that receives values with the answer; null if there is
+  // no such task.
   static void Start(std::shared_ptr<Registration> registration,
                     const protocol::PartitionStep& request, StepTable* table,
                     protocol::Worker* master, protocol::Worker::Done done);
@@ -56,7 +56,7 @@ class RunningStep {
   std::shared_ptr<StepExchange> exchange_;
   std::shared_ptr<Rendezvous> client_;  // null except for a partial run
   std::unique_ptr<ResourceManager> step_resources_;
-  protocol::PartitionTrace* trace_ = nullptr;  // null: it is not traced
+  protocol::PartitionTrace* trace_ = nullptr;  // null unless traced
   std::vector<std::unique_ptr<DeviceTrace>> device_traces_;  // by plan
   Join join_;                                                // of its plans
   protocol::Worker::Done done_;

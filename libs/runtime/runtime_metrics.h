@@ -1,4 +1,5 @@
-// RuntimeMetrics are a task's metrics of the steps that run partitions on it.
+// RuntimeMetrics are metrics of one task, about the steps that run partitions
+// on it.
 #ifndef WEFT_LIBS_RUNTIME_RUNTIME_METRICS_H_
 #define WEFT_LIBS_RUNTIME_RUNTIME_METRICS_H_
 
@@ -12,8 +13,8 @@ namespace weft {
 struct RuntimeMetrics {
   Counter steps_begun;
   Counter step_errors;
-  // Of ended steps, successful or not: from the request to the answer,
-  // including their waits.
+  // The durations of ended steps, successful or not: from the request to the
+  // answer, including the time that the step waited.
   Histogram step_seconds{SecondsOfSteps()};
   CheckpointMetrics checkpoints;
 };

@@ -9,16 +9,20 @@
 namespace weft {
 namespace {
 
-// Larger values are sent as soon as their kernels are done: an extra message
-// costs less than they do, and their receivers have more to do.
+// Larger values are sent as soon as their kernels are done. For them an extra
+// message costs little in comparison, and the receivers should begin their
+// longer work soon.
 constexpr size_t kSmallBytes = 4 << 10;
-// The limit of small values that may be held.
+// The maximum total bytes of small values that are held back to be sent
+// together.
 constexpr size_t kMaxHeldBytes = 64 << 10;
-// The limit of values of any size for one task: dead ones have no bytes, but
-// all must fit into one message (TransportOptions::max_control_bytes).
+// The maximum number of values of any size that are held back for one task.
+// Dead values have no bytes, but all values must fit into one message
+// (TransportOptions::max_control_bytes).
 constexpr size_t kMaxHeldPushes = 4096;
-// A value of this size is a stream of its own (TransportOptions::inline_bytes);
-// others must not wait for its end.
+// A value of this size is sent as a stream of its own
+// (TransportOptions::inline_bytes). Other values must not wait until that
+// stream ends.
 constexpr size_t kStreamBytes = 64 << 10;
 
 bool IsSmall(const protocol::Push& push) {
@@ -29,7 +33,8 @@ bool IsStream(const protocol::Push& push) {
   return push.tensor.TotalBytes() >= kStreamBytes;
 }
 
-// Sends small values in one message, and each stream in its own.
+// Sends all small values in one message, and each large value in a message of
+// its own.
 void DeliverAll(protocol::Worker& receiver,
                 std::vector<protocol::Push> pushes) {
   const auto streams =
@@ -70,7 +75,7 @@ absl::Status StepExchange::DeliverLocally(const RendezvousKey& key,
   }
   return absl::InternalError(
       absl::StrCat("edge ", key.edge, " (frame ", key.frame, ", iteration ",
-                   key.iteration, ") has brought two values in one step"));
+                   key.iteration, ") has delivered two values in one step"));
 }
 
 absl::Status StepExchange::Deliver(protocol::Push& push) {
@@ -161,7 +166,7 @@ void StepExchange::Flush() {
 
 void StepExchange::AbandonSent() const {
   if (remote_edges_ == nullptr) return;
-  // In order of edges, so that a simulation is reproducible.
+  // Visits edges in order, so that a simulation is reproducible.
   const std::map<uint64_t, protocol::Worker*> edges(remote_edges_->begin(),
                                                     remote_edges_->end());
   absl::flat_hash_set<protocol::Worker*> told;

@@ -1,10 +1,12 @@
-// StepExchange is the rendezvous of one step on one task: between its own
-// devices, and to and from other tasks. TaskRuntime::Deliver inserts values of
-// other tasks, perhaps before the step begins here.
+// StepExchange is the rendezvous of one step on one task. It passes values
+// between the task's own devices, and to and from other tasks.
+// TaskRuntime::Deliver inserts values from other tasks, perhaps before the step
+// begins on this task.
 //
-// Small values for one task are held until the thread that produces them has no
-// more work at hand, and are sent together. A large value waits for no other
-// kernel; one that ends the partition is sent with its answer.
+// Small values for one task are held back until the thread that produces them
+// has no more work at hand, and are then sent together. A large value is sent
+// without waiting for other kernels. If a value is the last result of a
+// partition, it is sent with the partition's answer.
 #ifndef WEFT_LIBS_RUNTIME_STEP_EXCHANGE_H_
 #define WEFT_LIBS_RUNTIME_STEP_EXCHANGE_H_
 
@@ -28,34 +30,34 @@
 
 namespace weft {
 
-// The edges of a callable to other tasks, with the receiving task.
+// Maps the edges of a callable that lead to other tasks to the receiving tasks.
 using RemoteEdges = absl::flat_hash_map<uint64_t, protocol::Worker*>;
-// The tensor names of edges from and to other tasks: "x:0".
+// Maps edges from and to other tasks to tensor names such as "x:0".
 using EdgeNames = absl::flat_hash_map<uint64_t, std::string>;
 
-// Thread-safe. Lives as long as its step, here or in the future.
+// Thread-safe. Exists as long as its step, which runs on this task or will
+// begin later.
 class StepExchange : public Rendezvous, public Outbox {
  public:
-  // `quota` is the session's, for values from other tasks; null: there are
-  // none.
+  // `quota` is the session's quota for values from other tasks; null if no such
+  // values arrive.
   StepExchange(const protocol::WorkerSession& session, uint64_t step,
                std::shared_ptr<UnclaimedBytes> quota = nullptr)
       : session_(session), step_(step), quota_(std::move(quota)) {}
   ~StepExchange() override;
 
-  // Enables Send to other tasks. Must be called before the first Send;
-  // `remote_edges` must outlive the use of the exchange.
+  // Enables Send to other tasks. Must be called before the first Send.
+  // `remote_edges` must outlive the exchange's use.
   void BeginSending(const RemoteEdges* remote_edges) {
     remote_edges_ = remote_edges;
   }
 
-  // Sets the edges with an end on another task, from which their values are
-  // received. Must be called before the first Receive; `edges` must outlive the
-  // use of the exchange.
+  // Sets the edges on which values are received from other tasks. Must be
+  // called before the first Receive. `edges` must outlive the exchange's use.
   void BeginReceiving(const EdgeNames* edges) { elsewhere_ = edges; }
 
-  // Sets the rendezvous of a partial run with its client. Must be called before
-  // the first Send and Receive.
+  // Sets the rendezvous at which a partial run exchanges values with its
+  // client. Must be called before the first Send and Receive.
   void BeginWithClient(std::shared_ptr<Rendezvous> client) {
     client_ = std::move(client);
   }
@@ -63,28 +65,32 @@ class StepExchange : public Rendezvous, public Outbox {
   absl::Status Send(const RendezvousKey& key, Tensor tensor,
                     bool is_dead) override;
   void Receive(const RendezvousKey& key, Receiver receiver) override;
-  // Does not abort the rendezvous with a partial run's client: the caller who
-  // aborts the step does that.
+  // Does not abort the client's rendezvous of a partial run: the caller that
+  // aborts the step aborts that rendezvous, too.
   void Abort(absl::Status cause) override { local_.Abort(std::move(cause)); }
 
-  // Outbox.
+  // Methods of Outbox.
   void Flush() override;
   bool IsUrgent() const override {
     return is_urgent_.load(std::memory_order_relaxed);
   }
-  // Takes what would be flushed to this task, for the caller to send.
+  // Removes and returns the values that are held back for `receiver`. The
+  // caller must send them.
   std::vector<protocol::Push> TakeHeldFor(const protocol::Worker& receiver);
 
-  // The step has failed: its sent values need not arrive.
+  // Releases the values that were sent: the step has failed, so they need not
+  // arrive.
   void AbandonSent() const;
 
-  // Delivers a value of another task to a Receive here. RESOURCE_EXHAUSTED if
-  // too many values have not been received, ABORTED if the step was aborted
-  // before, INTERNAL if the edge has already delivered a value. After an error
-  // the value is still in `push`, for the caller to free.
+  // Delivers a value from another task to a Receive on this task. Returns
+  // RESOURCE_EXHAUSTED if too many values have not been received, ABORTED if
+  // the step was aborted before, INTERNAL if the edge has already delivered a
+  // value. After an error the value is still in `push`, so that the caller can
+  // free it.
   absl::Status Deliver(protocol::Push& push);
 
-  // The waiting values are about to be freed, and no longer count.
+  // Returns the session's quota that undelivered values take, because the
+  // caller is about to free these values.
   void ReleaseQuota();
 
   // For tests.
@@ -92,7 +98,8 @@ class StepExchange : public Rendezvous, public Outbox {
     return static_cast<int64_t>(local_.num_meetings());
   }
 
-  // The part of the quota taken by values delivered and not received yet.
+  // The bytes of the quota that are taken by values that were delivered and not
+  // received yet.
   int64_t unclaimed_bytes() const {
     return unclaimed_.load(std::memory_order_relaxed);
   }
@@ -108,9 +115,9 @@ class StepExchange : public Rendezvous, public Outbox {
     return client_ != nullptr && edge >= kFirstClientEdge;
   }
   absl::Status DeliverLocally(const RendezvousKey& key, protocol::Push& push);
-  // The task that the edge goes to; null if it is local.
+  // Returns the task to which the edge leads; null if it leads to this task.
   protocol::Worker* ReceiverOf(uint64_t edge) const;
-  // Returns true if enough is held to be sent now.
+  // Holds the value back. Returns true if the held values should be sent now.
   bool Hold(protocol::Worker* receiver, protocol::Push push)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -126,8 +133,8 @@ class StepExchange : public Rendezvous, public Outbox {
   LocalRendezvous local_;
   absl::Mutex mutex_;
   HeldList held_ ABSL_GUARDED_BY(mutex_);          // one per receiver
-  size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of small values
-  std::atomic<bool> is_urgent_{false};             // a large one is held
+  size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of small held values
+  std::atomic<bool> is_urgent_{false};             // a large value is held
 };
 
 }  // namespace weft

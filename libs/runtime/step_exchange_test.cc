@@ -11,7 +11,7 @@ constexpr int64_t kStreamFloats = 16 << 10;
 constexpr int64_t kLargeFloats = 2000;
 constexpr int64_t kSmallFloats = 1000;
 
-// A Worker that also counts how often it received values.
+// A Worker that counts the deliveries that it receives.
 class CountingWorker : public protocol::RecordingWorker {
  public:
   void Deliver(std::vector<protocol::Push> delivered) override {
@@ -53,7 +53,7 @@ TEST_F(StepExchangeTest, SmallValuesForOneTaskAreBatched) {
   EXPECT_EQ(ps_.pushes[1].iteration, 3u);
   EXPECT_TRUE(ps_.pushes[1].is_dead);
   exchange_.Flush();
-  EXPECT_EQ(ps_.deliveries, 1);  // nothing was left
+  EXPECT_EQ(ps_.deliveries, 1);  // nothing was left to send
 }
 
 TEST_F(StepExchangeTest, FailedStepAbandonsItsSentValues) {
@@ -77,7 +77,7 @@ TEST_F(StepExchangeTest, LargeValueIsUrgentUntilSent) {
   EXPECT_EQ(ps_.deliveries, 1);
 }
 
-TEST_F(StepExchangeTest, LargeValueFlushesSmallOnesOfItsTask) {
+TEST_F(StepExchangeTest, LargeValueFlushesSmallValuesForItsTask) {
   Send(1, 1);
   Send(3, 1);
   Send(2, kLargeFloats);
@@ -89,8 +89,8 @@ TEST_F(StepExchangeTest, LargeValueFlushesSmallOnesOfItsTask) {
   EXPECT_EQ(worker_.deliveries, 1);
 }
 
-// Its bytes are sent separately, in chunks.
-TEST_F(StepExchangeTest, ValuesAreSentBeforeAStreamEnds) {
+// The bytes of a large value are sent separately, in chunks, and may take long.
+TEST_F(StepExchangeTest, SmallValuesDoNotWaitForALargeValue) {
   Send(2, kStreamFloats);
   Send(1, 1);
   Send(2, kStreamFloats);
@@ -108,7 +108,7 @@ TEST_F(StepExchangeTest, TakenValuesNoLongerCount) {
 }
 
 TEST_F(StepExchangeTest, ManySmallValuesAreFlushed) {
-  // Up to 64 KB may be held.
+  // Up to 64 KB of small values may be held back.
   for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
   EXPECT_EQ(ps_.deliveries, 0);
   Send(1, kSmallFloats);
@@ -116,7 +116,8 @@ TEST_F(StepExchangeTest, ManySmallValuesAreFlushed) {
   EXPECT_EQ(ps_.pushes.size(), 17u);
 }
 
-// A loop may send one in each iteration while its thread has more work.
+// A loop may send one value in each iteration, while its thread always has more
+// work.
 TEST_F(StepExchangeTest, ManyEmptyValuesAreFlushed) {
   constexpr uint64_t kIterations = 10'000;
   for (uint64_t i = 0; i < kIterations; ++i) {

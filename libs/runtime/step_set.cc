@@ -10,7 +10,8 @@ constexpr uint64_t kBlock = 64;
 
 uint64_t BitOf(uint64_t step) { return uint64_t{1} << (step % kBlock); }
 
-// The bits of a block's steps from `step` on, which must be in that block.
+// Returns the bits, in a block of steps, of `step` and of all later steps of
+// the block. `step` must be in that block.
 uint64_t FromOn(uint64_t step) { return ~uint64_t{0} << (step % kBlock); }
 
 }  // namespace
@@ -102,7 +103,7 @@ std::shared_ptr<const PeerTasks> SentSteps::Without(
   return others;
 }
 
-// A block that was taken for one receiver stays for the others.
+// A block that was taken for one receiver is kept for its other receivers.
 std::vector<uint64_t> SentSteps::TakeSentTo(const std::string& task) {
   std::vector<uint64_t> result;
   std::vector<std::pair<uint64_t, Block>> for_others;
@@ -125,7 +126,8 @@ std::vector<uint64_t> SentSteps::TakeSentTo(const std::string& task) {
     blocks_[{number, block.receivers.get()}] = std::move(block);
   }
   std::sort(result.begin(), result.end());
-  // The task is notified of each separately.
+  // The task gets a separate notification for each step, so their number is
+  // limited.
   if (result.size() > kMaxTaken) {
     result.erase(result.begin(), result.end() - kMaxTaken);
   }

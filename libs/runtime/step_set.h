@@ -1,7 +1,7 @@
-// StepSet and SentSteps record steps of a master in little memory: 64
-// consecutive steps take the memory of one.
+// StepSet and SentSteps are compact sets of step ids of one master: 64
+// consecutive steps take the memory of one step.
 //
-// Both forget their oldest steps beyond kMaxBlocks blocks of 64.
+// Both types forget their oldest steps beyond kMaxBlocks blocks of 64 steps.
 //
 // Threads: not synchronized.
 #ifndef WEFT_LIBS_RUNTIME_STEP_SET_H_
@@ -20,7 +20,7 @@
 
 namespace weft {
 
-// Tasks by canonical name.
+// A set of tasks, by canonical name.
 using PeerTasks = absl::flat_hash_set<std::string>;
 
 class StepSet {
@@ -30,7 +30,7 @@ class StepSet {
   void Add(uint64_t step);
   bool Contains(uint64_t step) const;
   void ForgetBelow(uint64_t step);
-  // Forgets all steps below over.below that are over.
+  // Forgets all steps below over.below that `over` reports as finished.
   void Forget(const protocol::FinishedSteps& over);
   void Clear() { blocks_.clear(); }
 
@@ -38,25 +38,26 @@ class StepSet {
   size_t num_blocks() const { return blocks_.size(); }
 
  private:
-  absl::btree_map<uint64_t, uint64_t> blocks_;  // step / 64 -> one bit per step
+  absl::btree_map<uint64_t, uint64_t> blocks_;  // step / 64 -> bits of 64 steps
 };
 
-// The steps that sent values to other tasks, with these tasks.
+// SentSteps records which steps sent values to other tasks, and to which tasks.
 class SentSteps {
  public:
   static constexpr size_t kMaxBlocks = StepSet::kMaxBlocks;
   static constexpr size_t kMaxTaken = 65536;
 
-  // The steps of one callable share `receivers`.
+  // Adds a step. All steps of one callable pass the same `receivers` object.
   void Add(uint64_t step, const std::shared_ptr<const PeerTasks>& receivers);
   void ForgetBelow(uint64_t step);
-  // Forgets all steps below over.below that are over.
+  // Forgets all steps below over.below that `over` reports as finished.
   void Forget(const protocol::FinishedSteps& over);
   void Clear() { blocks_.clear(); }
-  // Returns the steps that sent values to `task`, sorted, the last kMaxTaken of
-  // them; forgets that all of these did, but not their other receivers.
+  // Returns the latest kMaxTaken steps that sent values to `task`, sorted.
+  // Forgets `task` as a receiver of all steps, but not their other receivers.
   std::vector<uint64_t> TakeSentTo(const std::string& task);
-  // The receivers of a step: each set holds some of the tasks.
+  // Returns the receivers of a step: each of the returned sets contains some of
+  // them.
   using Receivers = std::shared_ptr<const PeerTasks>;
   std::vector<Receivers> ReceiversOf(uint64_t step) const;
 
@@ -66,12 +67,13 @@ class SentSteps {
  private:
   struct Block {
     std::shared_ptr<const PeerTasks> receivers;
-    uint64_t steps = 0;  // one bit per step
+    uint64_t steps = 0;  // one bit per step of the block
   };
-  // By step / 64 and receivers; the order of the pointers is irrelevant.
+  // Step / 64 and the receivers. The order of the pointers is irrelevant.
   using Key = std::pair<uint64_t, const PeerTasks*>;
-  // Receivers, kept so that their address stays unique, and the same set
-  // without one task: blocks with shared receivers share the reduced set, too.
+  // Maps a set of receivers to itself and to the same set without one task. The
+  // set is kept alive so that its address stays unique. Blocks that share the
+  // receivers also share the reduced set.
   using Reduced =
       absl::flat_hash_map<const PeerTasks*, std::pair<Receivers, Receivers>>;
 

@@ -31,7 +31,7 @@ TEST(StepSetTest, ContainsOnlyAddedSteps) {
   EXPECT_EQ(set.size(), 4);
 }
 
-TEST(StepSetTest, ForgetsStepsBelowAMark) {
+TEST(StepSetTest, ForgetsStepsBelowANumber) {
   for (const uint64_t below : {0, 1, 63, 64, 65, 127, 128, 200}) {
     StepSet set;
     for (uint64_t step = 0; step < 200; ++step) set.Add(step);
@@ -81,7 +81,7 @@ TEST(StepSetTest, ConsecutiveStepsTakeFewBlocks) {
   EXPECT_LE(sent.num_blocks(), kSteps / 64 + 1u);
 }
 
-TEST(StepSetTest, SparseStepsAreBoundedOldestDropped) {
+TEST(StepSetTest, OldestOfTooManySparseStepsAreDropped) {
   StepSet set;
   SentSteps sent;
   const auto receivers = Tasks({"ps"});
@@ -112,8 +112,8 @@ TEST(SentStepsTest, TakesTheStepsSentToATaskOnce) {
   EXPECT_EQ(sent.num_blocks(), 0u);
 }
 
-// The task is notified of each separately, and the oldest are the least likely
-// to run still.
+// The task gets a separate notification for each step. The oldest steps are the
+// least likely to be still running, so they are dropped.
 TEST(SentStepsTest, TakesTheLatestOfTooManySteps) {
   SentSteps sent;
   const auto ps = Tasks({"ps"});
@@ -126,7 +126,7 @@ TEST(SentStepsTest, TakesTheLatestOfTooManySteps) {
   EXPECT_THAT(sent.TakeSentTo("ps"), IsEmpty()) << "all are forgotten";
 }
 
-TEST(SentStepsTest, ForgetsStepsBelowAMark) {
+TEST(SentStepsTest, ForgetsStepsBelowANumber) {
   const auto ps = Tasks({"ps"});
   const auto worker = Tasks({"worker"});
   for (const uint64_t below : {0, 1, 64, 100, 128, 199}) {

@@ -10,9 +10,9 @@
 namespace weft {
 namespace {
 
-// Aborted steps of one master whose causes are remembered.
+// The maximum number of aborted steps of one master whose error is remembered.
 constexpr size_t kMaxCauses = 1024;
-// Smaller tensors are freed where they are.
+// Smaller tensors are freed on the thread that drops them.
 constexpr size_t kLargeBytes = 64 << 10;
 
 void CancelAll(const std::vector<std::shared_ptr<Cancellation>>& cancellations,
@@ -115,7 +115,7 @@ absl::Status StepTable::CheckStep(const Master& master, uint64_t step,
   if (step < master.steps_finished_below ||
       master.more_finished.Contains(step)) {
     return absl::AbortedError(
-        absl::StrCat("Step ", step, " is over already on ", task_, "."));
+        absl::StrCat("Step ", step, " has already ended on ", task_, "."));
   }
   auto aborted = master.aborted.find(step);
   if (aborted != master.aborted.end()) {
@@ -127,7 +127,8 @@ absl::Status StepTable::CheckStep(const Master& master, uint64_t step,
       absl::StrCat("Step ", step, " was aborted before on ", task_, "."));
 }
 
-// If a step failed on this task, it has notified them itself.
+// Returns the tasks to which the step may have sent values. A step that failed
+// on this task has notified its receivers itself, so they are not returned.
 absl::btree_set<std::string> StepTable::ReceiversOf(const Master& master,
                                                     uint64_t step) {
   std::vector<SentSteps::Receivers> sets = master.ended.ReceiversOf(step);
@@ -168,8 +169,9 @@ StepTable::Entry* StepTable::Find(const protocol::StepId& step) {
   return found == master->second.steps.end() ? nullptr : &found->second;
 }
 
-// Steps below the previous value were processed then: only running ones are
-// left of them, and these are removed when they end.
+// Steps below the previous value of steps_finished_below were processed by an
+// earlier call. Only running ones are left of these, and they are removed when
+// they end.
 void StepTable::ForgetFinished(Master& master, uint64_t steps_finished_below,
                                Dropped& dropped) {
   if (steps_finished_below <= master.steps_finished_below) return;
@@ -196,14 +198,15 @@ void StepTable::DropFinished(Master& master, uint64_t from, uint64_t to,
   }
 }
 
-// A request that was overtaken has nothing new.
+// A request that a later request has overtaken contains no new information.
 void StepTable::ForgetMoreFinished(Master& master,
                                    const protocol::FinishedSteps& over,
                                    Dropped& dropped) {
   if (over.below <= master.more_finished.below) return;
   const protocol::FinishedSteps before =
       std::exchange(master.more_finished, over);
-  // Steps below the previous value were processed then, except those that ran.
+  // Steps below the previous value were processed by an earlier call, except
+  // those that were still running then.
   for (const uint64_t step : before.running) {
     DropFinished(master, step, step + 1, dropped);
   }
@@ -247,7 +250,7 @@ absl::Status StepTable::End(const protocol::StepId& step, absl::Status status) {
 
 absl::Status StepTable::Forget(const protocol::StepId& step,
                                absl::Status status) {
-  Entry entry;  // destroyed after the lock is released
+  Entry entry;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
   Master& master = masters_[step.master_incarnation];
   auto it = master.steps.find(step.step);
@@ -257,7 +260,8 @@ absl::Status StepTable::Forget(const protocol::StepId& step,
   if (!sessions_.contains(entry.session)) {
     ForgetIfGone(step.master_incarnation);
   } else if (!status.ok()) {
-    // Values of a failed step may still be in flight.
+    // Values of a failed step may still be in flight, so the step must be
+    // remembered.
     Remember(master, step.step, {MarkDerived(status)});
   } else if (entry.peers->receivers != nullptr) {
     master.ended.Add(step.step, entry.peers->receivers);
@@ -326,7 +330,7 @@ void StepTable::Deliver(protocol::Push push) {
   absl::Status delivered = exchange->Deliver(push);
   if (absl::IsResourceExhausted(delivered)) Refuse(id, edge, delivered);
   if (!delivered.ok()) DropValue(std::move(push.tensor));
-  // An edge with two values is an error of the sender.
+  // If an edge delivers two values, the sender is at fault.
   if (absl::IsInternal(delivered)) AbortSoon(id, delivered);
 }
 
@@ -390,7 +394,7 @@ absl::Status StepTable::CheckConnected(const PeerTasks& senders) const {
     if (connected_.contains(task)) continue;
     return absl::UnavailableError(
         absl::StrCat("There is no connection from ", task,
-                     ", which is to send values for this step. Is it "
+                     ", which sends values for this step. Is it "
                      "running?"));
   }
   return absl::OkStatus();

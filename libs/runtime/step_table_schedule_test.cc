@@ -1,9 +1,10 @@
-// Steps that begin, receive values, are aborted, lose a peer and end, with
-// simulated interruptions at the locks of StepTable: a step that is aborted
-// before its end is told of it, and no state of any step remains.
+// Tests steps that begin, receive values, are aborted, lose a peer and end,
+// while simulated threads are interrupted at the locks of StepTable. A step
+// that is aborted before its end must be notified, and no state of any step may
+// remain.
 //
-// libs/base/testing/seeds.h describes how to run other seeds;
-// tools/mutants runs them.
+// libs/base/testing/seeds.h describes how to run other seeds; tools/mutants
+// runs them.
 #include <functional>
 #include <memory>
 #include <utility>
@@ -140,7 +141,7 @@ TEST(StepTableScheduleTest, AbortIsDeliveredOnEverySchedule) {
     num_told += schedule.num_told();
     num_ended_well += schedule.num_ended_well();
   }
-  // With many seeds both outcomes occur.
+  // With enough seeds, both outcomes occur.
   if (count < kSeeds) return;
   EXPECT_GT(num_told, static_cast<int>(count) / 4);
   EXPECT_GT(num_ended_well, static_cast<int>(count));

@@ -67,7 +67,7 @@ class StepTableTest : public ::testing::Test {
         StatusIs(kCode, "max_unclaimed_bytes_per_session"));
   }
 
-  // A value that waits for `step`, to check when its memory is freed.
+  // Delivers a value for `step`, to check later when its memory is freed.
   Tensor DeliverTo(uint64_t step) {
     protocol::Push push = PushOf(step, 5);
     Tensor value = push.tensor;
@@ -116,7 +116,7 @@ TEST_F(StepTableTest, ValuesOfUnknownSessionsAreDropped) {
   EXPECT_EQ(table_.size().masters, 1);  // the master of the known session
 }
 
-TEST_F(StepTableTest, ValuesOfFinishedStepsAreDropped) {
+TEST_F(StepTableTest, ValuesForFinishedStepsAreDropped) {
   table_.Deliver(PushOf(3, 5));
   ASSERT_OK(table_.Begin(Step(9, /*finished_below=*/7), &peers_));
   EXPECT_EQ(table_.size().waiting, 0);
@@ -126,8 +126,8 @@ TEST_F(StepTableTest, ValuesOfFinishedStepsAreDropped) {
               StatusIs(absl::StatusCode::kAborted, "over"));
 }
 
-// Step 1 never ends, while later steps end.
-TEST_F(StepTableTest, EndlessStepDoesNotPinLaterSteps) {
+// Step 1 runs until the test ends, while later steps end.
+TEST_F(StepTableTest, EndlessStepDoesNotKeepLaterSteps) {
   constexpr uint64_t kSteps = 200'000;
   peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
   ASSERT_OK(table_.Begin(Step(1), &peers_));
@@ -192,7 +192,7 @@ TEST_F(StepTableTest, AnAbortedStepDoesNotBegin) {
   EXPECT_EQ(table_.size().waiting, 0);
   EXPECT_THAT(table_.Begin(Step(4), &peers_).status(),
               StatusIs(absl::StatusCode::kUnavailable, "the ps is gone"));
-  // Until its master reports that it is over.
+  // The aborted step is remembered until its master reports that it is over.
   ASSERT_OK(table_.Begin(Step(5, 5), &peers_));
   EXPECT_EQ(table_.size().aborted, 0);
 }
@@ -223,7 +223,7 @@ TEST_F(StepTableTest, ExcessWaitingValuesAbortTheirStep) {
   ASSERT_OK(table_.Begin(Step(2), &peers_));
 }
 
-TEST_F(StepTableTest, UntakenValuesOfRunningStepsAreBounded) {
+TEST_F(StepTableTest, UnreceivedValuesOfRunningStepsAreBounded) {
   const protocol::PartitionStep step = Step(1);
   {
     ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(step, &peers_));
@@ -239,7 +239,7 @@ TEST_F(StepTableTest, UntakenValuesOfRunningStepsAreBounded) {
   EXPECT_EQ(table_.size().waiting, 1);
 }
 
-TEST_F(StepTableTest, TakenValuesDoNotAccumulate) {
+TEST_F(StepTableTest, ReceivedValuesDoNotAccumulate) {
   ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
   int received = 0;
   for (uint64_t i = 0; i < 100; ++i) {
@@ -268,7 +268,7 @@ TEST_F(StepTableTest, DeadTensorsOfManyStepsAreBounded) {
 TEST_F(StepTableTest, StateOfAMasterIsBounded) {
   constexpr uint64_t kSteps = 70'000;
   peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
-  ASSERT_OK(table_.Begin(Step(1), &peers_));  // does not end
+  ASSERT_OK(table_.Begin(Step(1), &peers_));  // never ends
   for (uint64_t step = 2; step <= kSteps; ++step) {
     if (step % 2 == 0) {
       table_.Abort({kMaster, step}, 0, absl::AbortedError("in vain"));
@@ -277,7 +277,7 @@ TEST_F(StepTableTest, StateOfAMasterIsBounded) {
       ASSERT_OK(table_.End({kMaster, step}, absl::OkStatus()));
     }
   }
-  // All of them are kept, in little memory: see StepSet.
+  // All of these steps are remembered, in little memory: see StepSet.
   EXPECT_EQ(table_.size().aborted, int{kSteps / 2});
   EXPECT_EQ(table_.size().ended, int{kSteps / 2 - 1});
   EXPECT_THAT(
@@ -297,8 +297,9 @@ TEST_F(StepTableTest, SecondValueOfAnEdgeAbortsItsStep) {
   EXPECT_TRUE(step.cancellation->IsCancelled());
 }
 
-// The caller's thread may be a reading thread; cancelling a step may take long.
-TEST_F(StepTableTest, LostValuesCancelTheirStepsElsewhere) {
+// The caller's thread may be one that reads messages, and cancelling a step may
+// take long. So steps are cancelled on another thread.
+TEST_F(StepTableTest, LostValuesCancelStepsOnAnotherThread) {
   protocol::Push refused = PushOf(1, 5);
   refused.received = absl::ResourceExhaustedError("no room");
   const std::map<std::string, std::function<void()>> ways = {
@@ -316,11 +317,11 @@ TEST_F(StepTableTest, LostValuesCancelTheirStepsElsewhere) {
     ASSERT_OK(table_.Begin(step, &peers_));
     lose();
     EXPECT_FALSE(step.cancellation->IsCancelled());
-    // The step has failed nevertheless.
+    // The step has failed although its kernels succeeded.
     EXPECT_FALSE(table_.End({kMaster, 1}, absl::OkStatus()).ok());
     scheduler_.RunUntilIdle();
     EXPECT_TRUE(step.cancellation->IsCancelled());
-    // With the session the table forgets the step.
+    // When its session is removed, the table forgets the step.
     table_.RemoveSession(kSession, Gone())();
     table_.AddSession(kWorkerSession);
   }
@@ -334,7 +335,7 @@ TEST_F(StepTableTest, LargeLateValuesAreFreedOnTheGraphPool) {
   ExpectFreedElsewhere(value);
 }
 
-TEST_F(StepTableTest, LargeValuesBeyondTheQuotaAreFreedElsewhere) {
+TEST_F(StepTableTest, ExcessLargeValuesAreFreedOnAnotherThread) {
   ASSERT_OK(table_.Begin(Step(4), &peers_));
   protocol::Push push = PushOf(4, 5, /*floats=*/100'000);
   const Tensor value = push.tensor;
@@ -355,7 +356,7 @@ TEST_F(StepTableTest, ALostTaskCancelsTheStepsWithAnEdgeToIt) {
 }
 
 TEST_F(StepTableTest, ReceivingStepNeedsAConnection) {
-  table_.PeerConnected(kPs);  // a second one
+  table_.PeerConnected(kPs);  // a second connection
   table_.PeerLost(kPs, Gone());
   ASSERT_OK(table_.Begin(Step(1), &peers_));
   table_.PeerLost(kPs, Gone());
@@ -390,8 +391,9 @@ TEST_F(StepTableTest, StepsThatSentToALostTaskFail) {
   EXPECT_EQ(table_.PeerLost(kWorker, Gone()).ended.size(), 0u);
 }
 
-// Its last values had been sent when the connection was lost, and may be lost
-// with it; the receiver would not be notified of a failure recorded afterwards.
+// The step's last values were sent just before the connection was lost, and may
+// be lost with it. If the step succeeded, the receiver would never be notified,
+// so the step must fail.
 TEST_F(StepTableTest, StepThatEndsAfterALossFails) {
   peers_.all = {kPs, kWorker};
   peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
@@ -402,14 +404,16 @@ TEST_F(StepTableTest, StepThatEndsAfterALossFails) {
   EXPECT_EQ(table_.size().aborted, 1);
 }
 
-// Reporting that many steps are over must not take time for those that are not.
+// Reporting many finished steps must not take time for the steps that are still
+// running.
 TEST_F(StepTableTest, FinishedStepIsExaminedOnce) {
   constexpr int kRunning = 1000;
   for (int step = 1; step <= kRunning; ++step) {
     ASSERT_OK(table_.Begin(Step(step), &peers_));
   }
   for (int step = kRunning + 1; step <= 2 * kRunning; ++step) {
-    // Running ones are not known to have ended on this task.
+    // According to the master the steps up to kRunning are over, but they still
+    // run on this task.
     ASSERT_OK(table_.Begin(Step(step, /*finished_below=*/step), &peers_));
     ASSERT_OK(table_.End({kMaster, static_cast<uint64_t>(step)}, {}));
   }
@@ -426,8 +430,9 @@ TEST_F(StepTableTest, MasterActsOnlyForItsOwnSessions) {
   EXPECT_EQ(table_.size().aborted, 0);
 }
 
-// Called by threads that read messages and end work.
-TEST_F(StepTableTest, DroppedValuesAreFreedElsewhere) {
+// Values are freed on another thread, because the calling threads read messages
+// and end steps.
+TEST_F(StepTableTest, DroppedValuesAreFreedOnAnotherThread) {
   const absl::Status ended = absl::AbortedError("ended");
   protocol::FinishedSteps over{.below = 20, .running = {9}};
   const std::map<std::string, std::function<void()>> ways = {
@@ -457,7 +462,7 @@ TEST_F(StepTableTest, DroppedValuesAreFreedElsewhere) {
   ExpectFreedElsewhere(last);
 }
 
-TEST_F(StepTableTest, ValuesForAnAbortedStepAreFreedElsewhere) {
+TEST_F(StepTableTest, AbortedStepValuesAreFreedOnAnotherThread) {
   StepTable table(/*max_unclaimed_bytes_per_session=*/1 << 20, scheduler_,
                   std::make_shared<Reclaimer>(scheduler_), "/job:ps/task:7");
   table.AddSession(kWorkerSession);
@@ -473,7 +478,7 @@ TEST_F(StepTableTest, ValuesForAnAbortedStepAreFreedElsewhere) {
   EXPECT_EQ(table.End({kMaster, 1}, Gone()), Gone());
 }
 
-TEST_F(StepTableTest, SecondValueOfAnEdgeIsFreedElsewhere) {
+TEST_F(StepTableTest, SecondValueIsFreedOnAnotherThread) {
   StepTable table(/*max_unclaimed_bytes_per_session=*/1 << 20, scheduler_,
                   std::make_shared<Reclaimer>(scheduler_), "/job:ps/task:7");
   table.AddSession(kWorkerSession);
@@ -493,7 +498,7 @@ TEST_F(StepTableTest, SecondValueOfAnEdgeIsFreedElsewhere) {
   EXPECT_FALSE(table.End({kMaster, 1}, absl::OkStatus()).ok());
 }
 
-TEST_F(StepTableTest, ValuesOfAFailedStepAreFreedElsewhere) {
+TEST_F(StepTableTest, FailedStepValuesAreFreedOnAnotherThread) {
   ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
   const Tensor value = DeliverTo(1);
   exchange->Abort(Gone());

@@ -41,7 +41,8 @@ TaskRuntime::~TaskRuntime() {
     }
     for (const auto& resources : shared_resources_) resources->ClearAll();
   }
-  // Before the reclaimers, which receive what these release.
+  // This wait comes before the reclaimers' wait, because the closures release
+  // objects to the reclaimers.
   (void)cancelling_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
   reclaimer_->WaitUntilNone();
   value_reclaimer_->WaitUntilNone();
@@ -169,7 +170,7 @@ void TaskRuntime::DescribeWaits(const protocol::StepId& step, absl::Time,
     return done(std::move(waits));
   }
   done(absl::NotFoundError(
-      absl::StrCat("Step ", step.step, " does not run on ", options_.task)));
+      absl::StrCat("Step ", step.step, " is not running on ", options_.task)));
 }
 
 }  // namespace weft

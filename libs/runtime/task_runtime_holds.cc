@@ -1,4 +1,5 @@
-// Holds: steps of this task that wait while a save marks its variables.
+// Implements holds: while a save marks variables of this task, steps that would
+// write these variables wait.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,7 +36,7 @@ void TaskRuntime::HoldSteps(const protocol::StepHold& hold, absl::Time,
     absl::ReaderMutexLock lock(&mutex_);
     master = master_.lock();
   }
-  // A task that has ended runs no steps.
+  // If the master is gone, this task is ending and runs no steps.
   if (master == nullptr) return answer(absl::OkStatus());
   master->HoldSteps(hold, std::move(answer));
 }
@@ -62,7 +63,7 @@ TaskRuntime::HoldVariables(const protocol::StepHold& hold) {
                      "itself. Run the save alone."));
   }
   RETURN_IF_ERROR(AddHold(hold, variables));
-  // Graphs that are registered from here on wait for its end.
+  // Graphs that are registered from here on wait for the end of the hold.
   Writers writers = FindWriters(variables);
   VariableHolds::Hold refused;
   const absl::Status kept = NoteWriters(hold.holder, writers, refused);
@@ -75,7 +76,8 @@ absl::Status TaskRuntime::AddHold(
     const protocol::StepHold& hold,
     const absl::btree_set<VariableKey>& variables) {
   absl::MutexLock lock(&mutex_);
-  // Stop has ended all holds: this one would last until its lease ends.
+  // Stop has ended all holds; a hold that is added afterwards would exist until
+  // its lease ends.
   if (!stopped_.ok() && !is_draining_) return stopped_;
   if (ended_holds_.Contains(hold.holder)) return EndedBefore(hold.holder);
   if (holds_.size() >= kMaxHolds) {
@@ -88,7 +90,7 @@ absl::Status TaskRuntime::AddHold(
       Pool::kControl, options_.scheduler->clock().Now() + hold.lease,
       [self = weak_from_this(), holder = hold.holder] {
         if (auto runtime = self.lock()) {
-          (void)runtime->ReleaseVariables(holder);  // the caller is gone
+          (void)runtime->ReleaseVariables(holder);  // its caller is gone
         }
       });
   const Scheduler::TimerId lease = held.lease;
@@ -142,7 +144,8 @@ std::vector<TaskRuntime::SessionGraphs> TaskRuntime::AllGraphs() const {
   return all;
 }
 
-// Runs concurrently with steps: there may be tens of thousands of graphs.
+// Runs concurrently with steps, because there may be tens of thousands of
+// graphs to check.
 TaskRuntime::Writers TaskRuntime::FindWriters(
     const absl::btree_set<VariableKey>& variables) const {
   Writers writers;

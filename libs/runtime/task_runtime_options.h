@@ -1,7 +1,8 @@
 // TaskRuntimeOptions are the components and limits of a TaskRuntime.
-// ResourceTotals are the totals over its devices.
+// ResourceTotals are totals over the resources of its devices.
 //
-// Threads: values; what they point to must outlive the runtime.
+// Threads: both are plain values. The objects to which they point must outlive
+// the runtime.
 #ifndef WEFT_LIBS_RUNTIME_TASK_RUNTIME_OPTIONS_H_
 #define WEFT_LIBS_RUNTIME_TASK_RUNTIME_OPTIONS_H_
 
@@ -26,43 +27,47 @@ struct TaskRuntimeOptions {
   Scheduler* scheduler = nullptr;           // never null
   Random* random = nullptr;                 // never null
   FileSystem* file_system = nullptr;        // never null
-  // The container that an empty container name means: the task's job.
+  // The container for which an empty container name stands: the task's job.
   std::string default_container;
-  // Canonical name, "/job:ps/replica:0/task:0".
+  // The task's canonical name.
   std::string task = "/job:localhost/replica:0/task:0";
-  // Of this task's own master.
+  // The incarnation of this task's own master.
   uint64_t incarnation = 0;
-  // Null if there is no other task. Must outlive the runtime.
+  // The other tasks of the cluster; null if there are none. Must outlive the
+  // runtime.
   protocol::WorkerDirectory* peers = nullptr;
-  // Quotas (docs/operations/quotas.md): values from other tasks for the steps
-  // of one session that were not received yet, and its registrations.
+  // Quotas of one session (docs/operations/quotas.md): the bytes of values that
+  // have arrived from other tasks and that no step has received, and the
+  // registrations.
   int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
   int64_t max_registrations_per_session = 65536;
   int64_t max_registered_bytes_per_session =
       std::numeric_limits<int64_t>::max();
-  // Sessions of all masters together.
+  // The maximum number of sessions of all masters together.
   int64_t max_sessions = std::numeric_limits<int64_t>::max();
-  // How long sessions outlive the last connection to their master.
+  // How long sessions are kept after the last connection to their master is
+  // lost.
   absl::Duration master_lease = absl::Minutes(1);
-  // The same for masters with monitored sessions while the task drains: long
-  // enough to redial a connection that was cut. Others are not waited for then.
+  // The lease of a master with monitored sessions while the task drains. It is
+  // long enough to reconnect after a connection was cut. Sessions of other
+  // masters end at once.
   absl::Duration drain_lease = absl::Seconds(2);
-  // How long a task that another process also claims stays with the first
-  // process after its last connection: if only the connection was cut, it
-  // returns sooner.
+  // If another process claims the task of a lost process, the lost process
+  // keeps the task for this long after its last connection. If only its
+  // connection was cut, it reconnects sooner.
   absl::Duration claim_grace = absl::Seconds(5);
-  // Metrics of steps. Null: none.
+  // The metrics of steps; null if none are recorded.
   std::shared_ptr<RuntimeMetrics> metrics;
-  // Called for each monitored session; the result is kept for as long as the
-  // session exists (Process::ExpectSaves). Null: not called.
+  // Called for each monitored session; the result is kept while the session
+  // exists (Process::ExpectSaves). Null: not called.
   std::function<std::shared_ptr<void>()> expect_saves;
-  // Returns the memory available for more, called when a registration is about
-  // to create large variables. Null: no master is informed of them.
+  // Returns the memory that is still available. Called when a registration is
+  // about to create large variables. Null: masters do not get this information.
   std::function<protocol::AvailableMemory()> available_memory;
 };
 
-// Totals of a task's devices, over all sessions, including resources of single
-// kernels.
+// ResourceTotals are totals over a task's devices and all sessions, including
+// resources that belong to a single kernel.
 struct ResourceTotals {
   int64_t variables = 0;
   int64_t variable_bytes = 0;

@@ -1,4 +1,5 @@
-// Peers: connections to other tasks, and the leases of their masters.
+// Implements peers: connections to other tasks, and the leases of the sessions
+// of their masters.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -161,7 +162,7 @@ void TaskRuntime::AbortAt(const std::string& task, const protocol::StepId& step,
   if (worker == nullptr) return;
   const absl::Time deadline =
       options_.scheduler->clock().Now() + options_.master_lease;
-  // Sent as soon as there is a connection again.
+  // The call is sent as soon as the task is connected again.
   worker->GetStatusWhenConnected(
       deadline,
       [worker, step,
@@ -171,15 +172,15 @@ void TaskRuntime::AbortAt(const std::string& task, const protocol::StepId& step,
       });
 }
 
-// Checks whether the master is back under the lock under which its sessions are
-// removed: sessions that it makes from then on are kept.
+// The check whether the master is back holds the same lock as the removal of
+// its sessions. So sessions that the master makes after its return are kept.
 void TaskRuntime::LeaseExpired(uint64_t incarnation, uint64_t loss) {
   std::vector<RemovedSession> sessions;
   {
     absl::MutexLock lock(&mutex_);
     auto it = peers_.find(incarnation);
     if (it == peers_.end() || it->second.connections > 0) return;
-    if (it->second.losses != loss) return;  // it was back meanwhile
+    if (it->second.losses != loss) return;  // it was back in between
     sessions = EndLease(incarnation, it->second);
   }
   CancelSteps(std::move(sessions));

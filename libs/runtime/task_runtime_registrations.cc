@@ -1,4 +1,5 @@
-// Registrations: graphs that masters have this task compile, and release.
+// Implements registrations: graphs that this task compiles for masters, until
+// they are released.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -53,7 +54,7 @@ void TaskRuntime::Register(const protocol::PartitionRegistration& registration,
   absl::StatusOr<std::shared_ptr<Registration>> added =
       AddRegistration(registration);
   if (!added.ok()) return done(added.status());
-  // None of its steps begins before that is answered.
+  // No step of the registration begins before the registration is answered.
   AfterHolds((*added)->variables(),
              [this, graph = *added, wants = registration.wants_new_variables,
               deadline, done = std::move(done)]() mutable {
@@ -86,7 +87,7 @@ protocol::NewVariables TaskRuntime::FindNewVariables(
 
 void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
                             Done done) {
-  // In order of their first edge, so that a simulation is reproducible.
+  // Edges are sorted, so that a simulation is reproducible.
   const std::map<uint64_t, protocol::Worker*> sorted(edges.begin(),
                                                      edges.end());
   std::vector<protocol::Worker*> receivers;
@@ -113,7 +114,7 @@ absl::StatusOr<size_t> TaskRuntime::FindDevice(const std::string& name) const {
     if (devices_[i]->name() == name) return i;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("A partition for ", name, " came to ", options_.task,
+      absl::StrCat("A partition for ", name, " was sent to ", options_.task,
                    ", which has no such device."));
 }
 
@@ -140,7 +141,8 @@ absl::Status TaskRuntime::AddFunctions(
   return absl::OkStatus();
 }
 
-// Others may add the same functions meanwhile: they count twice until then.
+// Other calls may add the same functions concurrently. These functions count
+// twice until the calls end.
 absl::StatusOr<std::shared_ptr<TaskRuntime::Session>>
 TaskRuntime::BeginRegistration(
     const protocol::PartitionRegistration& registration, int64_t graph_bytes) {
@@ -175,8 +177,8 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   compiled->set_num_bytes(bytes);
   RETURN_IF_ERROR(CheckAwaited(compiled->variables()));
   absl::MutexLock lock(&mutex_);
-  // The session may have been deleted meanwhile; a registration would keep it
-  // alive.
+  // The session may have been deleted meanwhile; a registration in it would
+  // keep it alive.
   ASSIGN_OR_RETURN(const auto found, SessionFor(registration));
   if (found != session) {
     return UnknownOn(options_.task, absl::StrCat("Session ", id));
@@ -237,7 +239,8 @@ absl::Status TaskRuntime::CheckAwaited(const VariableUses& uses) const {
                    "training must create the same variables."));
 }
 
-// Runs concurrently with steps, like FindWriters.
+// Runs concurrently with steps, like FindWriters, because many graphs may have
+// to be checked.
 absl::btree_set<std::string> TaskRuntime::FindLacking(
     const absl::btree_set<VariableKey>& variables,
     const absl::btree_set<VariableKey>& awaited) const {
@@ -271,7 +274,7 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
                      CompilePartition(partition, *session));
     AddContainers(*partition.graph, *plan.resources, containers);
     VariableUses uses = FindVariableUses(*partition.graph, *plan.resources);
-    // A device's own memory has a bound of its own.
+    // Memory of a device other than the host's has a limit of its own.
     if (plan.device->context() != nullptr) uses.assigned.clear();
     variables.Add(uses);
     plans.push_back(std::move(plan));
@@ -306,7 +309,7 @@ absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
 
 void TaskRuntime::Deregister(const protocol::WorkerSession& session,
                              uint64_t registration) {
-  std::shared_ptr<Registration> removed;  // released without the lock
+  std::shared_ptr<Registration> removed;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
   const auto it = FindSession(session);
   if (it == sessions_.end()) return;

@@ -1,9 +1,12 @@
-// Concurrent events of a TaskRuntime, with simulated interruptions at its
-// locks. Sessions that their master makes again while its lease ends: a session
-// that was reported as made exists in both tables. Variables that are held
-// while graphs that write them are registered and a master reconnects: none of
-// these begins a step that the holder does not know of, and none waits for a
-// hold after the task has stopped.
+// Tests concurrent events of a TaskRuntime, with simulated interruptions at its
+// locks.
+//
+// Session test: a master creates its sessions again while its lease ends. If
+// the runtime has confirmed a session, the session must exist in both tables.
+//
+// Hold test: variables are held while graphs that write them are registered and
+// a master reconnects. None of these graphs may begin a step that the holder
+// does not know, and none may wait for a hold after the task has stopped.
 //
 // libs/base/testing/seeds.h describes how to run other seeds.
 #include <functional>
@@ -66,7 +69,8 @@ class TaskRuntimeSchedule {
     }
   }
 
-  // Values are kept for steps of known sessions only.
+  // Returns the number of sessions that the table of steps knows: it keeps
+  // values only for steps of known sessions.
   int NumKnownToSteps() {
     std::vector<protocol::Push> pushes;
     for (int id = 1; id <= kSessions; ++id) {
@@ -105,7 +109,7 @@ TEST(TaskRuntimeScheduleTest, SessionCreatedAtLeaseEndSurvives) {
 
 constexpr char kTask[] = "/job:ps/replica:0/task:0";
 constexpr char kOtherWorker[] = "/job:worker/replica:0/task:1";
-constexpr uint64_t kOther = 8;    // incarnation and session of the other master
+constexpr uint64_t kOther = 8;    // incarnation and session
 constexpr uint64_t kWriters = 4;  // writers that are registered meanwhile
 constexpr uint64_t kOthersGraph = 100;
 
@@ -146,7 +150,7 @@ class HoldSchedule {
   }
   bool has_held() const { return has_held_; }
 
-  // The task stops meanwhile. All calls are answered before the hold's lease
+  // Runs while the task stops. All calls are answered before the hold's lease
   // ends.
   void RunUntilStopped() {
     scheduler_.set_yields({.one_in = 2, .focus_one_in = 2});
@@ -210,13 +214,13 @@ class HoldSchedule {
     return result;
   }
 
-  // Each writer that may begin steps before the hold ends was named, or has
-  // ended the hold.
+  // Holds the variables, and checks the writers that may begin steps before the
+  // hold ends: each must have been named, or must have ended the hold.
   void Hold() {
     const absl::StatusOr<Writers> named = Tell(Action::kHoldVariables);
     scheduler_.NewEvent()->WaitUntil(clock_.Now() + absl::Milliseconds(1));
     std::set<uint64_t> unnamed = may_run_;
-    unnamed.erase(0);  // it reads
+    unnamed.erase(0);  // it only reads
     if (!Tell(Action::kReleaseVariables).ok() || !named.ok()) return;
     for (const protocol::VariableWriter& writer : *named) {
       unnamed.erase(writer.registration);

@@ -1,4 +1,4 @@
-// Sessions of masters on this task: how they begin, drain and end.
+// Implements sessions of masters on this task: how they begin, drain and end.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -83,13 +83,13 @@ absl::Status TaskRuntime::AddSession(
   if (it->second->master_incarnation != session.master_incarnation) {
     return absl::AlreadyExistsError(absl::StrCat(
         "Session ", session.session, " on ", options_.task,
-        " is another master's. Create a session of another number."));
+        " belongs to another master. Create a session with another id."));
   }
   if (!is_new) return absl::OkStatus();
   if (is_awaited) monitored_.Begin();
   steps_.AddSession(session);
-  // A session of a master that is lost, or was never connected, would otherwise
-  // never end.
+  // Give the session a lease if its master is lost or was never connected.
+  // Otherwise it would never end.
   const bool is_own = session.master_incarnation == options_.incarnation;
   if (!is_own && !peers_.contains(session.master_incarnation)) {
     BeginLease(session.master_incarnation, peers_[session.master_incarnation]);
@@ -140,7 +140,8 @@ void TaskRuntime::RemoveSession(const protocol::WorkerSession& session,
   removed.cancel_steps();
 }
 
-// A session of the same number that is made afterwards is in both tables.
+// Removes the session from both tables at once, so that a session with the same
+// id that is created afterwards is in both tables.
 TaskRuntime::RemovedSession TaskRuntime::TakeOut(Sessions::const_iterator it,
                                                  const absl::Status& cause) {
   RemovedSession removed;
@@ -162,7 +163,7 @@ void TaskRuntime::CancelStepsSoon(std::vector<RemovedSession> sessions) {
   cancelling_.Begin();
   options_.scheduler->Schedule(
       Pool::kControl, [this, sessions = std::move(sessions)]() mutable {
-        CancelSteps(std::move(sessions));  // and releases them
+        CancelSteps(std::move(sessions));  // also releases them
         cancelling_.End();
       });
 }
@@ -187,8 +188,8 @@ int TaskRuntime::num_registrations() const {
   return static_cast<int>(count);
 }
 
-// A request may have waited long: a client that gave it up may have had others
-// recreate what it would clear.
+// A request may have waited long. If its client has given it up, others may
+// have recreated the containers that the request would clear.
 absl::Status TaskRuntime::CheckWanted(absl::Time deadline,
                                       const Cancellation& client) const {
   RETURN_IF_ERROR(client.status());
@@ -219,13 +220,13 @@ void TaskRuntime::ClearContainers(const std::vector<std::string>& containers,
       resources->ClearContainer(name);
     }
   }
-  // Sessions that have registered a graph meanwhile.
+  // End sessions that have registered a graph since the first search.
   EndSessionsThatUse(cleared);
   done(absl::OkStatus());
 }
 
-// Before their resources are removed, so that their steps fail with this error
-// and not with NOT_FOUND.
+// Must be called before the resources are removed, so that steps fail with this
+// error and not with NOT_FOUND.
 void TaskRuntime::EndSessionsThatUse(
     const Registration::Containers& containers) {
   const absl::Status cause = absl::AbortedError(

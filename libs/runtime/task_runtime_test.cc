@@ -86,7 +86,7 @@ class TaskRuntimeTest : public testing::Test {
   bool isolated_ = true;
   bool is_monitored_ = false;
   protocol::AvailableMemory memory_;
-  int num_looks_ = 0;  // when num_looks_ reaches this
+  int num_looks_ = 0;  // number of calls of available_memory
   ManualClock clock_;
   SimulatedScheduler scheduler_{clock_};
   KernelRegistry kernels_;
@@ -109,7 +109,7 @@ class TaskRuntimeTest : public testing::Test {
                          }});
 };
 
-// Tests what registrations report about the variables that they make.
+// Tests what registrations report about the variables that they create.
 class NewVariablesTest : public TaskRuntimeTest {
  protected:
   using Told = absl::StatusOr<protocol::NewVariables>;
@@ -132,7 +132,7 @@ class NewVariablesTest : public TaskRuntimeTest {
                        [&](Told made) { told = std::move(made); });
     return told;
   }
-  // Makes the variable as the kernels of a step do, but without a value.
+  // Creates the variable without a value, as the kernels of a step do.
   std::shared_ptr<Variable> Make(const std::string& name) {
     return ValueOf(runtime_->resources(0).LookupOrCreate<Variable>(
         Cancellation(), "", name, [&] {
@@ -144,7 +144,7 @@ class NewVariablesTest : public TaskRuntimeTest {
   uint64_t last_registration_ = 0;
 };
 
-TEST_F(NewVariablesTest, LargeOnesAreReportedWithFreeMemory) {
+TEST_F(NewVariablesTest, LargeVariablesAreReportedWithFreeMemory) {
   memory_ = {.task = 5, .machine = "here", .machine_has = 7};
   ASSERT_OK_AND_ASSIGN(
       const protocol::NewVariables made,
@@ -164,7 +164,7 @@ TEST_F(NewVariablesTest, AreReportedOnlyOnRequest) {
   EXPECT_EQ(num_looks_, 0);
 }
 
-TEST_F(NewVariablesTest, SmallOnesDoNotReadMachineMemory) {
+TEST_F(NewVariablesTest, SmallVariablesDoNotReadMachineMemory) {
   ASSERT_OK_AND_ASSIGN(const protocol::NewVariables made,
                        RegisterAssignments({{"a", {kEnough - 1}}}));
   EXPECT_EQ(made.bytes, 0);
@@ -195,7 +195,7 @@ TEST_F(NewVariablesTest, OverflowingSizeIsTheMaximum) {
 TEST_F(NewVariablesTest, RegisteredGraphsHaveAQuota) {
   const std::vector<std::pair<std::string, PartialShape>> variables(
       1, {std::string(1000, 'v'), {1}});
-  // Each takes more than 3 KiB, but less than 10.
+  // Each graph takes between 3 and 10 KiB.
   absl::Status status;
   while (status.ok() && last_registration_ < 1000) {
     status = RegisterAssignments(variables).status();
@@ -212,7 +212,7 @@ TEST_F(NewVariablesTest, RegisteredGraphsHaveAQuota) {
   EXPECT_EQ(runtime_->num_registrations(), 0);
 }
 
-// A session keeps functions until it ends.
+// A session keeps the functions that it has registered until it ends.
 class FunctionQuotaTest : public NewVariablesTest {
  protected:
   absl::Status RegisterFunction(const std::string& name, size_t num_bytes) {
@@ -237,13 +237,13 @@ class FunctionQuotaTest : public NewVariablesTest {
 
 TEST_F(FunctionQuotaTest, FunctionsOfASessionHaveAQuota) {
   ASSERT_OK(RegisterFunction("f", kMaxBytes / 2));
-  // The session has that function, in whatever callable.
+  // The session already has the function, which another callable registered.
   ASSERT_OK(RegisterFunction("f", kMaxBytes / 2));
   EXPECT_THAT(RegisterFunction("g", kMaxBytes / 2),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        "max_registered_bytes_per_session"));
   ASSERT_OK(RegisterFunction("h", kMaxBytes / 4));
-  // Releasing callables does not help.
+  // Releasing callables does not release their functions.
   for (uint64_t i = 1; i <= last_registration_; ++i) {
     runtime_->Deregister({kMaster, 1}, i);
   }
@@ -251,7 +251,7 @@ TEST_F(FunctionQuotaTest, FunctionsOfASessionHaveAQuota) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-// A refused function must not count.
+// A function that was refused must not count in the quota.
 TEST_F(FunctionQuotaTest, RefusedFunctionDoesNotCount) {
   ASSERT_OK(RegisterFunction("f", 10));
   for (int i = 0; i < 4; ++i) {
@@ -288,7 +288,7 @@ TEST_F(TaskRuntimeTest, SessionsOutliveALossByTheirLease) {
   Lose(kMaster);
   HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 1);
-  // It reconnects, and is lost again: its lease begins anew.
+  // The master reconnects, and is lost again, so its lease begins again.
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster);
   HalfALeasePasses();
@@ -297,7 +297,8 @@ TEST_F(TaskRuntimeTest, SessionsOutliveALossByTheirLease) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-// Two threads serve the requests, or they came over two connections.
+// A deletion can overtake the creation of its session, because the two requests
+// may be served by two threads or arrive over two connections.
 TEST_F(TaskRuntimeTest, DeletionBeforeCreationIsRemembered) {
   ASSERT_OK(DeleteWorkerSession(kOwn, 1));
   EXPECT_THAT(
@@ -327,7 +328,7 @@ TEST_F(TaskRuntimeTest, SessionBelongsToItsMaster) {
   EXPECT_OK(CreateWorkerSession(kMaster, 2));
 }
 
-// Its master may have sent the request twice.
+// The master may have sent the same creation request twice.
 TEST_F(TaskRuntimeTest, DeletedSessionIsNotRecreated) {
   ASSERT_OK(CreateWorkerSession(kOwn, 1));
   ASSERT_OK(DeleteWorkerSession(kOwn, 1));
@@ -347,7 +348,8 @@ TEST_F(TaskRuntimeTest, ReleaseBeforeRegistrationIsRemembered) {
   EXPECT_EQ(runtime_->num_registrations(), 1);
 }
 
-// Registrations wait for the compute pool, their releases do not.
+// Releases overtake registrations, because only registrations wait for the
+// compute pool.
 TEST_F(TaskRuntimeTest, ManyEarlyReleasesAreRemembered) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   for (uint64_t id = 1; id <= 2000; ++id) {
@@ -357,7 +359,7 @@ TEST_F(TaskRuntimeTest, ManyEarlyReleasesAreRemembered) {
   EXPECT_EQ(runtime_->num_registrations(), 0);
 }
 
-// If it were compiled, this graph would be refused for its device.
+// Compiling this graph would fail, because its device does not exist.
 TEST_F(TaskRuntimeTest, ReleasedGraphIsNotCompiled) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->Deregister({kMaster, 1}, 5);
@@ -371,10 +373,10 @@ TEST_F(TaskRuntimeTest, ReleasedGraphIsNotCompiled) {
   EXPECT_TRUE(IsDerived(result));
 }
 
-TEST_F(TaskRuntimeTest, LatestDeletionsAreRemembered) {
+TEST_F(TaskRuntimeTest, LatestDeletedSessionsAreRemembered) {
   for (uint64_t id = 0; id <= TaskRuntime::kEndedRemembered; ++id) {
     ASSERT_OK(DeleteWorkerSession(kOwn, id));
-    ASSERT_OK(DeleteWorkerSession(kOwn, id));  // a repeated request
+    ASSERT_OK(DeleteWorkerSession(kOwn, id));  // same request again
   }
   EXPECT_OK(CreateWorkerSession(kOwn, 0));
   EXPECT_THAT(CreateWorkerSession(kOwn, 1),
@@ -397,7 +399,7 @@ TEST_F(TaskRuntimeTest, CancelledResetKeepsResources) {
   EXPECT_TRUE(runtime_->SharedResources().empty());
 }
 
-// Tasks by name, created at the first lookup.
+// A directory of tasks, each created when it is first looked up.
 class ManyTasks : public protocol::WorkerDirectory {
  public:
   protocol::Worker* Find(const std::string& task) override {
@@ -451,7 +453,7 @@ class SendingTaskTest : public TaskRuntimeTest {
   ManyTasks peers_;
 };
 
-// Even though its part of the step has ended.
+// The values are abandoned although this task's part of the step has ended.
 TEST_F(SendingTaskTest, AbortAbandonsPushesOfTheStep) {
   Run(30);
   Abort(30);
@@ -460,9 +462,9 @@ TEST_F(SendingTaskTest, AbortAbandonsPushesOfTheStep) {
   EXPECT_EQ(abandoned[0], (protocol::StepId{kOwn, 30}));
 }
 
-// Many aborts must not search all tasks of the cluster each time.
+// Aborts are frequent, so an abort must not visit all tasks of the cluster.
 TEST_F(SendingTaskTest, AbortNotifiesReceiversOnly) {
-  Abort(30);  // has sent nothing
+  Abort(30);  // a step that sent no values
   EXPECT_EQ(peers_.num_looked_for, 0);
   Run(31);
   Abort(31);
@@ -475,8 +477,8 @@ TEST_F(TaskRuntimeTest, SessionsOfOwnMasterStay) {
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
-// The session may come from a master that was lost after it sent the request,
-// or from a forged request.
+// The master may have been lost after it sent the request, or the request may
+// be forged. The session must not exist forever.
 TEST_F(TaskRuntimeTest, SessionOfAnAbsentMasterExpires) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster);
@@ -501,7 +503,8 @@ TEST_F(TaskRuntimeTest, SessionSurvivesALateMaster) {
 TEST_F(TaskRuntimeTest, SessionsOfARestartedMasterEndSoon) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
-  // Only a claim, while the first is connected, or may come back.
+  // The new process only claims the task while the first process is connected
+  // or may still come back.
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_EQ(runtime_->num_sessions(), 1);
   Lose(kMaster);
@@ -509,13 +512,13 @@ TEST_F(TaskRuntimeTest, SessionsOfARestartedMasterEndSoon) {
   EXPECT_EQ(runtime_->num_sessions(), 2);
   scheduler_.AdvanceBy(absl::Seconds(6));
   EXPECT_EQ(runtime_->num_sessions(), 1);
-  // The other process is the task now.
+  // The new process now owns the task.
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster + 1);
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
-// A kernel that reports when it is destroyed.
+// A kernel that sets a flag when it is destroyed.
 class EndingKernel : public OpKernel {
  public:
   EndingKernel(const OpKernelConstruction& construction, bool* ended)
@@ -527,7 +530,7 @@ class EndingKernel : public OpKernel {
   bool* const ended_;
 };
 
-// A session that may be large: it has a graph with one kernel.
+// Tests a session that may be large, represented by a graph with one kernel.
 class LargeSessionTest : public TaskRuntimeTest {
  protected:
   void SetUp() override {
@@ -555,7 +558,7 @@ class LargeSessionTest : public TaskRuntimeTest {
     graph->set_assigned_device(*node, device);
     return {{.device = device, .graph = std::move(graph)}};
   }
-  // Expects that it is freed on another thread than the test's.
+  // Expects that the session is freed on another thread than the test's.
   void ExpectFreedElsewhere() {
     EXPECT_FALSE(is_freed_);
     scheduler_.RunUntilIdle();
@@ -565,15 +568,16 @@ class LargeSessionTest : public TaskRuntimeTest {
   bool is_freed_ = false;
 };
 
-// Called by the thread that reads HELLO.
-TEST_F(LargeSessionTest, RestartedMasterDoesNotFreeItOnTheReader) {
+// The runtime learns of the restart on the thread that reads the HELLO message,
+// which must not free the session.
+TEST_F(LargeSessionTest, RestartOfAMasterFreesItOnAnotherThread) {
   Lose(kMaster);
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_EQ(runtime_->num_sessions(), 0);
   ExpectFreedElsewhere();
 }
 
-// The runtime's destructor waits for what ends on the control pool.
+// The runtime's destructor waits for the closures on the control pool.
 TEST_F(LargeSessionTest, RuntimeEndsAfterItsSessions) {
   Lose(kMaster);
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
@@ -649,20 +653,21 @@ TEST_F(TaskRuntimeTest, LastUnusedConnectionIsALoss) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(TaskRuntimeTest, UnusedConnectionOfAnotherProcessIsALoss) {
+TEST_F(TaskRuntimeTest, UnusedConnectionOfAnotherProcessIsLost) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_FALSE(runtime_->DropUnusedConnection(kWorker, kMaster + 1));
 }
 
-TEST_F(TaskRuntimeTest, ConnectedProcessIsNotAnotherTask) {
+TEST_F(TaskRuntimeTest, ConnectedProcessCannotBeAnotherTask) {
   constexpr char kOther[] = "/job:worker/replica:0/task:1";
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_THAT(runtime_->PeerConnected(kOther, kMaster),
               StatusIs(absl::StatusCode::kUnavailable, kWorker));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
-  // The refused connection does not count.
+  // The refused connection does not count, so only the accepted connections are
+  // lost.
   Lose(kMaster);
   Lose(kMaster);
   for (int i = 0; i < 4; ++i) HalfALeasePasses();
@@ -674,13 +679,13 @@ TEST_F(TaskRuntimeTest, SessionsOfAReplacedMasterEndAtOnce) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->PeerLost(kWorker, kMaster, absl::UnavailableError("it has died"));
-  EXPECT_EQ(runtime_->num_sessions(), 1);  // the same process may come back
+  EXPECT_EQ(runtime_->num_sessions(), 1);  // it may come back
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-// Sessions of two masters with a graph each that touches a variable "v", and
-// one without.
+// Has sessions of two masters with a graph each that accesses a variable "v",
+// and a session whose graph does not.
 class ClearedContainerTest : public TaskRuntimeTest {
  protected:
   ClearedContainerTest() {
@@ -708,7 +713,7 @@ class ClearedContainerTest : public TaskRuntimeTest {
         [&](const auto& made) { result = made.status(); });
     return result;
   }
-  // Takes an element of a queue that stays empty.
+  // Runs a step that dequeues from a queue that stays empty.
   void RunDequeue(uint64_t session, absl::AnyInvocable<void()> on_end) {
     runtime_->Register({.session = {kMaster, session},
                         .registration = 7,
@@ -737,14 +742,14 @@ class ClearedContainerTest : public TaskRuntimeTest {
 TEST_F(ClearedContainerTest, SessionsWithResourcesInItAreClosed) {
   ASSERT_OK(Clear({"other"}));
   EXPECT_EQ(runtime_->num_sessions(), 3);
-  ASSERT_OK(Clear({""}));  // the default one
+  ASSERT_OK(Clear({""}));  // the default container
   EXPECT_EQ(runtime_->num_sessions(), 1);
   EXPECT_THAT(RegisterGraph(kMaster, 1), StatusIs(absl::StatusCode::kAborted));
   EXPECT_THAT(RegisterGraph(kOwn, 3), StatusIs(absl::StatusCode::kAborted));
   EXPECT_OK(Register(2, 6));
 }
 
-// Its callable has initialized "v", and was released.
+// The session's callable has initialized "v", and was released afterwards.
 TEST_F(ClearedContainerTest, SessionsWithReleasedGraphsAreClosed) {
   runtime_->Deregister({kMaster, 1}, 5);
   ASSERT_OK(Clear({""}));
@@ -776,8 +781,8 @@ TEST_F(ClearedContainerTest, SessionsThatRegisterMeanwhileAreClosed) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-// A task that drains while another master has sessions, of which number 2 is
-// monitored, with a registration each.
+// A task that drains while another master has sessions with one registration
+// each. Session 2 is monitored.
 class DrainingRuntimeTest : public TaskRuntimeTest {
  protected:
   DrainingRuntimeTest() {
@@ -788,7 +793,7 @@ class DrainingRuntimeTest : public TaskRuntimeTest {
     EXPECT_OK(CreateWorkerSession(kMaster, 2));
     EXPECT_OK(Register(2, 5));
   }
-  // When it has drained, ended_ is set.
+  // Begins to drain; sets ended_ when the task has drained.
   void BeginDrain() {
     runtime_->Drain(absl::UnavailableError("shutting down"));
     scheduler_.Schedule(Pool::kBlocking, [this] {
@@ -825,7 +830,8 @@ TEST_F(DrainingRuntimeTest, RunsStepsOfMonitoredSessionsUntilTheyClose) {
   EXPECT_THAT(Register(1, 6), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(CreateWorkerSession(kMaster, 3),
               StatusIs(absl::StatusCode::kUnavailable));
-  // Its own master, which drains too, has a session that needs this device now.
+  // The task's own master, which drains too, may still create a session here,
+  // because its monitored sessions may need this device now.
   EXPECT_OK(CreateWorkerSession(kOwn, 4));
   ASSERT_OK(DeleteWorkerSession(kMaster, 2));
   scheduler_.RunUntilIdle();
@@ -892,7 +898,7 @@ TEST_F(DrainingRuntimeTest, WaitsNoLongerThanItsDeadline) {
   EXPECT_THAT(Run(2), StatusIs(absl::StatusCode::kUnavailable, "stopped"));
 }
 
-// A task whose sessions' graphs touch a variable "v".
+// A task with sessions whose graphs access a variable "v".
 class StepHoldTest : public TaskRuntimeTest, public protocol::StepHolds {
  protected:
   using Action = protocol::StepHold::Action;
@@ -908,7 +914,7 @@ class StepHoldTest : public TaskRuntimeTest, public protocol::StepHolds {
 
   absl::Status RegisterGraph(uint64_t registration, const std::string& op) {
     absl::Status result = absl::UnknownError("did not answer");
-    // The answer may come later.
+    // The runtime may call the callback later.
     runtime_->Register({.session = {kMaster, 1},
                         .registration = registration,
                         .partitions = PartitionWithVariable(kTask, op)},
@@ -965,7 +971,8 @@ TEST_F(StepHoldTest, WriterDuringAHoldWaits) {
   EXPECT_OK(RegisterGraph(2, "ReadVariableOp"));
   EXPECT_THAT(RegisterGraph(3, "AssignAddVariableOp"),
               StatusIs(absl::StatusCode::kUnknown));
-  // Another hold names it, and it waits for that one, too.
+  // The second hold names the waiting writer, and the writer waits for the
+  // second hold, too.
   ASSERT_OK_AND_ASSIGN(const Writers writers, Hold(Action::kHoldVariables, 31));
   EXPECT_EQ(writers.size(), 1u);
   ASSERT_OK(Hold(Action::kReleaseVariables));
@@ -984,7 +991,7 @@ TEST_F(StepHoldTest, AHoldEndsWithItsLease) {
 }
 
 TEST_F(StepHoldTest, AHoldEndsWithItsMaster) {
-  // It has two connections.
+  // The master has two connections.
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(Hold(Action::kHoldVariables));
   const std::shared_ptr<protocol::StepHolds> master(
@@ -997,8 +1004,8 @@ TEST_F(StepHoldTest, AHoldEndsWithItsMaster) {
   EXPECT_EQ(ended_, std::vector<uint64_t>{kMaster});
 }
 
-// A master that is not connected runs no steps here; once it reconnects, it
-// may.
+// A master that is not connected runs no steps on this task, so the hold does
+// not wait for it. Once it reconnects, it may run steps, so the hold ends.
 TEST_F(StepHoldTest, ReturningWriterEndsTheHold) {
   EXPECT_OK(
       runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1));
@@ -1021,7 +1028,7 @@ TEST_F(StepHoldTest, ReturningWriterEndsTheHold) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// The step would wait for itself.
+// A step that holds the variables and also writes them would wait for itself.
 TEST_F(StepHoldTest, StepThatWritesMarkedVariablesIsRefused) {
   ASSERT_OK(RegisterGraph(2, "AssignVariableOp"));
   EXPECT_THAT(
@@ -1045,7 +1052,7 @@ TEST_F(StepHoldTest, StoppingTaskReleasesWriters) {
 }
 
 TEST_F(StepHoldTest, StepActionsAreForwardedToTheMaster) {
-  EXPECT_OK(Hold(Action::kHoldSteps));  // there is none, and so no step
+  EXPECT_OK(Hold(Action::kHoldSteps));  // without a master there are no steps
   const std::shared_ptr<protocol::StepHolds> master(
       this, [](protocol::StepHolds*) {});
   runtime_->SetMaster(master);

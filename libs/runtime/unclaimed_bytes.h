@@ -1,5 +1,6 @@
-// UnclaimedBytes counts the values that have arrived from other tasks for the
-// steps of one session and have not been received, against the session's quota.
+// UnclaimedBytes counts the bytes of values that have arrived from other tasks
+// for one session's steps and that no step has received yet. The session's
+// quota limits them.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_RUNTIME_UNCLAIMED_BYTES_H_
@@ -16,13 +17,14 @@ class UnclaimedBytes {
  public:
   explicit UnclaimedBytes(int64_t limit) : limit_(limit) {}
 
-  // The bytes that a value counts. A dead value takes memory as well.
+  // Returns the bytes that a value counts. A dead value takes memory as well.
   static int64_t CostOf(const Tensor& tensor) {
     constexpr int64_t kBookkeeping = 256;
     return kBookkeeping + static_cast<int64_t>(tensor.TotalBytes());
   }
 
-  // Returns false, and takes nothing, if it is too much.
+  // Takes `bytes` from the quota. Returns false, and takes nothing, if they
+  // exceed the quota.
   bool Take(int64_t bytes) {
     int64_t before = taken_.load(std::memory_order_relaxed);
     while (bytes <= limit_ - before) {

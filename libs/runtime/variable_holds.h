@@ -1,9 +1,9 @@
-// VariableHolds holds variables of a task for a step of some master
-// (protocol::StepHold), with the registrations that wait for the end of the
-// hold.
+// VariableHolds contains the holds of a task. A hold reserves variables for a
+// step of some master (protocol::StepHold). Registrations of graphs that write
+// these variables wait for the end of the hold.
 //
-// Threads: thread-compatible; guarded by the task's lock. What is removed must
-// be called, or destroyed, without it.
+// Threads: thread-compatible; guarded by the task's lock. Removed holds must be
+// destroyed, and their closures called, without that lock.
 #ifndef WEFT_LIBS_RUNTIME_VARIABLE_HOLDS_H_
 #define WEFT_LIBS_RUNTIME_VARIABLE_HOLDS_H_
 
@@ -23,19 +23,20 @@ namespace weft {
 
 class VariableHolds {
  public:
-  // Closures to be called at the end of a hold.
+  // The closures that must be called at the end of a hold.
   using Waiting = std::vector<absl::AnyInvocable<void()>>;
 
   struct Hold {
     absl::btree_set<VariableKey> variables;
-    // Masters with writers that were not connected when it began: the hold ends
-    // when one of them returns.
+    // The masters with writers that were not connected when the hold began. The
+    // hold ends when one of them reconnects.
     absl::btree_set<uint64_t> absent;
     Scheduler::TimerId lease = 0;
     Waiting waiting;
   };
 
-  // Returns false if the holder already has one here, which stays.
+  // Returns false if the holder already has a hold here, which is then
+  // unchanged.
   bool Add(const protocol::StepId& holder, Hold hold) {
     return holds_.emplace(KeyOf(holder), std::move(hold)).second;
   }
@@ -44,8 +45,8 @@ class VariableHolds {
     const auto it = holds_.find(KeyOf(holder));
     return it == holds_.end() ? nullptr : &it->second;
   }
-  // Returns a hold that a graph with these uses must wait for; null if there is
-  // none.
+  // Returns a hold for which a graph with these uses must wait; null if there
+  // is none.
   Hold* FindFor(const VariableUses& uses) {
     for (auto& [holder, hold] : holds_) {
       if (uses.MayWrite(hold.variables)) return &hold;
@@ -56,13 +57,13 @@ class VariableHolds {
   Hold Take(const protocol::StepId& holder) {
     return std::move(holds_.extract(KeyOf(holder)).mapped());
   }
-  // Removes those whose holder is a step of the master.
+  // Removes and returns the holds whose holder is a step of the master.
   std::vector<Hold> TakeOf(uint64_t master_incarnation) {
     return TakeIf([&](const Key& key, const Hold&) {
       return key.first == master_incarnation;
     });
   }
-  // Removes those for which the master was absent.
+  // Removes and returns the holds for which the master counted as absent.
   std::vector<Hold> TakeWithout(uint64_t master_incarnation) {
     return TakeIf([&](const Key&, const Hold& hold) {
       return hold.absent.contains(master_incarnation);
@@ -75,7 +76,7 @@ class VariableHolds {
   size_t size() const { return holds_.size(); }
 
  private:
-  using Key = std::pair<uint64_t, uint64_t>;  // master's incarnation, step
+  using Key = std::pair<uint64_t, uint64_t>;  // incarnation of master, step
   static Key KeyOf(const protocol::StepId& holder) {
     return {holder.master_incarnation, holder.step};
   }

@@ -18,7 +18,7 @@ namespace {
 constexpr absl::string_view kVariableOps[] = {"VarHandleOp", "VariableV2",
                                               "Variable"};
 
-// They take a handle or a reference, and do not change the variable.
+// The ops that take a handle or a reference and do not change the variable.
 constexpr absl::string_view kReadingOps[] = {
     "Enter",
     "Exit",
@@ -54,12 +54,12 @@ constexpr absl::string_view kWaitingOps[] = {"WaitForRefVariable",
 constexpr absl::string_view kWritingWords[] = {"Apply", "Assign", "CountUpTo",
                                                "Scatter"};
 
-// They assign a complete value, and need none before; restored values are
-// assigned by one of them, too.
+// The ops that assign a complete value, and do not need a previous one.
+// Restored values are also assigned by one of these ops.
 constexpr absl::string_view kAssigningOps[] = {"Assign", "AssignVariableOp"};
 
-// Their effect on a handle is in the bodies of functions, which are not part of
-// the graph: they may write.
+// The ops that call functions. The function bodies, which are not part of the
+// graph, may write variables whose handles they get.
 constexpr absl::string_view kCallingOps[] = {"Case",
                                              "If",
                                              "MapDefun",
@@ -70,7 +70,8 @@ constexpr absl::string_view kCallingOps[] = {"Case",
                                              "StatelessWhile",
                                              "While"};
 
-// Ops through which handles from other devices and from clients enter.
+// The ops through which handles enter the graph from other devices and from
+// clients.
 constexpr absl::string_view kEntryOps[] = {
     "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "_Arg", "_Recv"};
 
@@ -81,12 +82,14 @@ bool IsOneOf(const Names& names, const Node& node) {
 
 bool IsHandle(DataType type) { return IsRefType(type) || type == DT_RESOURCE; }
 
-// A node that only needs the value of a reference takes no handle.
+// Returns whether input `i` is a handle or a reference. A node that only needs
+// the value of a reference does not take a handle.
 bool TakesHandle(const Node& node, int i) {
   return IsHandle(node.input_types()[i]);
 }
 
-// Accumulators are not variables, whatever is applied to them.
+// Returns whether the op's name says that it writes a variable. Ops on
+// accumulators are excluded, because accumulators are not variables.
 bool WritesByName(const Node& node) {
   if (absl::StrContains(node.type(), "Accumulator")) return false;
   if (IsOneOf(kCallingOps, node)) return true;
@@ -100,13 +103,14 @@ std::string TextAttr(const Node& node, absl::string_view name) {
   return text == nullptr ? std::string() : *text;
 }
 
-// Returns VariableUses::assigned of an op that makes a variable.
+// Returns the bytes of the variable that the node creates, for
+// VariableUses::assigned.
 int64_t DeclaredBytes(const Node& node) {
   const auto* dtype = node.attr<DataType>("dtype");
   const auto* shape = node.attr<PartialShape>("shape");
   if (dtype == nullptr || shape == nullptr) return 0;
   if (!shape->has_rank() || !shape->IsFullyDefined()) return 0;
-  // An empty one needs no memory, however large its other sizes are.
+  // An empty variable needs no memory, however large its other dimensions are.
   if (absl::c_linear_search(shape->dims(), 0)) return 0;
   auto bytes = static_cast<int64_t>(DataTypeSize(*dtype));
   for (const int64_t size : shape->dims()) {
@@ -131,7 +135,8 @@ class UsesFinder {
         carried_[node->id()].insert(VariableKey());
       }
     }
-    // A handle in a loop reaches nodes that were visited before.
+    // A loop may carry a handle to nodes that were visited before, so repeat
+    // until nothing changes.
     while (CarryOn()) {
     }
     for (const Node* node : graph_.nodes()) Note(*node);
@@ -161,7 +166,8 @@ class UsesFinder {
     return taken;
   }
 
-  // Returns true if a node that forwards handles has got more.
+  // Forwards the variables of each node to its consumers. Returns true if a
+  // node has got new ones.
   bool CarryOn() {
     bool more = false;
     for (const Node* node : graph_.nodes()) {
@@ -176,7 +182,7 @@ class UsesFinder {
     return more;
   }
 
-  // Adds those of them that are known.
+  // Adds those variables that are known among the ones that the node takes.
   void AddTaken(const Node& node, Variables& variables) const {
     for (const VariableKey& key : Taken(node)) {
       if (key.resources != nullptr) variables.insert(key);
@@ -207,9 +213,10 @@ class UsesFinder {
 
   const Graph& graph_;
   const ResourceManager& resources_;
-  // By node id; a variable without a device stands for any.
+  // The variables that each node forwards, by node id. A key without
+  // `resources` stands for any variable.
   std::vector<Variables> carried_;
-  // The bytes of each variable, as VariableUses::assigned.
+  // The bytes of each variable; see VariableUses::assigned.
   absl::btree_map<VariableKey, int64_t> declared_;
   VariableUses uses_;
 };
@@ -236,7 +243,7 @@ bool VariableUses::MayWrite(
 bool HasInitialized(const std::vector<const VariableUses*>& graphs,
                     const absl::btree_set<VariableKey>& variables,
                     const ResourceManager* resources) {
-  // Most graphs write nothing.
+  // Return early, because most graphs write no variables.
   if (absl::c_all_of(graphs, [](const VariableUses* graph) {
         return graph->written.empty();
       })) {

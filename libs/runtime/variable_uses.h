@@ -1,14 +1,13 @@
-// VariableUses are the variables that the nodes of a partition access, and
-// which of these they may write. They are found once, when it is registered, so
-// that a save can exclude the steps that write the saved variables. They also
-// contain the variables that the nodes wait for, so that no step waits for what
-// no session will ever initialize, and the assigned variables with their sizes,
-// so that more than the memory can hold is refused.
+// VariableUses describes how the nodes of a partition use variables. It is
+// computed once, when the partition is registered, for three purposes:
+// - A save excludes the steps that may write the saved variables.
+// - A step must not wait for a variable that no session will ever initialize.
+// - New variables are refused if they exceed the memory, by their sizes.
 //
-// Follows handles and references from the nodes that create them, by name. An
-// op that takes one and is not known to only read counts as writing; an op that
-// assigns, applies or scatters to a variable from elsewhere (a feed, another
-// device) may write any.
+// Handles and references are followed, by name, from the nodes that create
+// them. An op that takes a handle or reference counts as a writer unless it is
+// known to only read. If it comes from elsewhere (a feed, another device), an
+// op that assigns, applies or scatters may write any variable.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_RUNTIME_VARIABLE_USES_H_
@@ -35,26 +34,28 @@ struct VariableKey {
 
 struct VariableUses {
   absl::btree_set<VariableKey> touched;
-  absl::btree_set<VariableKey> written;  // of the touched ones
+  absl::btree_set<VariableKey> written;  // a subset of `touched`
   bool writes_unknown = false;
   absl::btree_set<VariableKey> asked;  // nodes check whether they have a value
   absl::btree_set<VariableKey> awaited;  // nodes wait until they have a value
-  // Of the written ones, those that get a whole value, with its bytes by the
-  // declared shape; 0 if that is unknown, and for strings.
+  // The subset of `written` that is assigned a complete value. Maps each
+  // variable to its bytes according to the declared shape; 0 for strings and if
+  // the shape is unknown.
   absl::btree_map<VariableKey, int64_t> assigned;
 
   void Add(const VariableUses& other);
   bool MayWrite(const absl::btree_set<VariableKey>& variables) const;
 };
 
-// Whether the session that registered these graphs has assigned one of
-// `variables`, of those in `resources`, and checked whether it has a value. A
-// training's chief does that when it begins, finally for all of its variables.
+// Returns whether the session that registered these graphs has initialized its
+// variables: it has assigned one of `variables` in `resources`, and has checked
+// whether that variable has a value. A training's chief checks all of its
+// variables at the end of its initialization.
 bool HasInitialized(const std::vector<const VariableUses*>& graphs,
                     const absl::btree_set<VariableKey>& variables,
                     const ResourceManager* resources);
 
-// Of a graph whose nodes find their variables in `resources`.
+// Returns the uses of a graph whose nodes find their variables in `resources`.
 VariableUses FindVariableUses(const Graph& graph,
                               const ResourceManager& resources);
 

@@ -84,7 +84,7 @@ TEST_F(VariableUsesTest, AssignmentsAreWrites) {
   EXPECT_FALSE(uses.MayWrite({{&elsewhere, "ps", "v"}}));
 }
 
-// References and handles are forwarded before they are written to.
+// Nodes forward references and handles before other nodes write to them.
 TEST_F(VariableUsesTest, HandlesAreFollowedThroughNodes) {
   const Node* assign = Add("Assign", "first", {Reference("v"), Value()});
   Add("AssignSub", "second", {assign, Value()});
@@ -93,7 +93,8 @@ TEST_F(VariableUsesTest, HandlesAreFollowedThroughNodes) {
   EXPECT_EQ(NamesOf(Find().written), (Names{"ps/h", "ps/v"}));
 }
 
-// A handle from another device, or from a client, may be of any variable.
+// A handle that comes from another device or from a client may belong to any
+// variable.
 TEST_F(VariableUsesTest, FedHandleMayBeAnyVariable) {
   const Node* fed = Add("Placeholder", "fed", {}, {{"dtype", DT_RESOURCE}});
   Add("ReadVariableOp", "r", {fed}, {{"dtype", DT_FLOAT}});
@@ -120,7 +121,8 @@ struct CallingOp {
 class CallingOpTest : public VariableUsesTest,
                       public testing::WithParamInterface<CallingOp> {};
 
-// The body of a function that is called during a step is not known.
+// The body of a function that is called during a step is not known when the
+// partition is registered.
 TEST_P(CallingOpTest, FunctionWithAHandleMayWrite) {
   const CallingOp& call = GetParam();
   std::vector<const Node*> inputs;
@@ -164,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(
                   {{"T", kHandle}, {"cond", kFunction}, {"body", kFunction}}}),
     [](const auto& test) { return std::string(test.param.op); });
 
-// Queues and accumulators are not saved.
+// Queues and accumulators are not saved, so they do not count as variables.
 TEST_F(VariableUsesTest, OtherResourcesAreNotVariables) {
   const Node* queue = Add("FIFOQueueV2", "q", {},
                           {{"component_types", DataTypeVector{DT_FLOAT}}});
@@ -224,7 +226,7 @@ class AssignedVariablesTest : public VariableUsesTest {
   }
 };
 
-TEST_F(AssignedVariablesTest, TakeTheBytesOfTheirShapes) {
+TEST_F(AssignedVariablesTest, HaveTheSizeOfTheirDeclaredShape) {
   Assign(Declare("VarHandleOp", "h", DT_DOUBLE, {3, 5}));
   Assign(Declare("VariableV2", "v", DT_HALF, {7}));
   Assign(Declare("VarHandleOp", "scalar", DT_INT64, PartialShape::Scalar()));
@@ -234,18 +236,19 @@ TEST_F(AssignedVariablesTest, TakeTheBytesOfTheirShapes) {
   EXPECT_EQ(Find().assigned.size(), 3u);
 }
 
-// Adding to a variable requires a value.
-TEST_F(AssignedVariablesTest, AreThoseWithAFullAssignment) {
+// Adding to a variable requires that it has a value, so this does not count as
+// an assignment.
+TEST_F(AssignedVariablesTest, ExcludeVariablesThatNeedAValue) {
   Add("AssignAdd", "add", {Reference("v"), Value()});
   Add("ReadVariableOp", "read", {Handle("h")}, {{"dtype", DT_FLOAT}});
   EXPECT_TRUE(Find().assigned.empty());
 }
 
-TEST_F(AssignedVariablesTest, AreCountedOnce) {
+TEST_F(AssignedVariablesTest, RepeatedAssignmentsCountOnce) {
   const Node* v = Declare("VarHandleOp", "v", DT_FLOAT, {2});
   Assign(v);
   Assign(v);
-  // Another node of the same variable, which knows its shape.
+  // Another node declares the same variable with its full shape.
   Assign(Declare("VarHandleOp", "w", DT_FLOAT, PartialShape::UnknownRank(),
                  {{"shared_name", std::string("u")}}));
   Assign(Declare("VarHandleOp", "x", DT_FLOAT, {4},

@@ -1,6 +1,6 @@
-// CudaPlatform provides NVIDIA GPUs. In a program that was built without CUDA,
-// or without a driver, it has kernels (without CUDA only those that need no
-// device code) and no devices.
+// CudaPlatform provides NVIDIA GPUs. A program that was built without CUDA has
+// no devices, and only those GPU kernels that need no device code. Without a
+// driver, a program has all GPU kernels, but no devices.
 #ifndef WEFT_LIBS_RUNTIME_PROCESS_CUDA_PLATFORM_H_
 #define WEFT_LIBS_RUNTIME_PROCESS_CUDA_PLATFORM_H_
 
@@ -11,14 +11,15 @@
 
 namespace weft {
 
-// The options of TensorFlow's GPUOptions.
+// The GPU options of a process; the first two have the names of TensorFlow's
+// GPUOptions.
 struct CudaPlatformOptions {
-  // The share of a GPU's memory that each device may take; 0: nearly all that
-  // is free when the device is created.
+  // The share of a GPU's memory that each device may take. 0 means nearly all
+  // memory that is free when the device is created.
   double per_process_gpu_memory_fraction = 0;
   // Allocates memory piecewise on demand, not all at the start.
   bool allow_growth = true;
-  // CudaDeviceOptions::exact_memory, which is not in TensorFlow's options.
+  // See CudaDeviceOptions::exact_memory. TensorFlow has no such option.
   bool exact_memory = false;
 };
 

@@ -1,6 +1,7 @@
 // Tests that the registrations of GPU kernels are consistent, which needs no
-// GPU: each node has at most one, arguments in host memory belong to the op,
-// and each op has a CPU kernel of those types to compare with.
+// GPU. At most one kernel matches each node, the arguments that kernels want in
+// host memory belong to the op, and each op with a GPU kernel has a CPU kernel
+// of the same types to compare with.
 #include "libs/runtime/process/cuda_platform.h"
 
 #include <algorithm>
@@ -33,7 +34,8 @@ bool AreDisjoint(const Types& a, const Types& b) {
   });
 }
 
-// Returns whether some attr separates the nodes of one from the other's.
+// Returns whether no node matches both kernels, because some attr has no type
+// in common.
 bool AreDisjoint(const KernelDef& a, const KernelDef& b) {
   return std::any_of(a.types.begin(), a.types.end(), [&](const auto& entry) {
     const auto other = b.types.find(entry.first);
@@ -52,7 +54,7 @@ class CudaPlatformTest : public testing::Test {
   }
 
   KernelRegistry registry_;
-  // Op -> device type -> kernels.
+  // Maps each op to a map from device type to kernels.
   std::map<std::string, std::map<std::string, std::vector<const KernelDef*>>>
       by_op_;
 };
@@ -107,8 +109,8 @@ TEST_F(CudaPlatformTest, EachGpuKernelHasACpuKernel) {
   }
 }
 
-// Returns what the kernels of an op have in common: attr -> types of any of
-// them.
+// Returns the type constraints of an op: for each attr, all types that any of
+// the kernels supports.
 GpuRestriction::Constraints InAll(const std::vector<const KernelDef*>& defs) {
   GpuRestriction::Constraints result = defs[0]->types;
   for (const KernelDef* def : defs) {
@@ -127,7 +129,7 @@ GpuRestriction::Constraints InAll(const std::vector<const KernelDef*>& defs) {
   return result;
 }
 
-// Formats the kernels as in cuda_kernel_types.cc.
+// Formats the kernels like the table in cuda_kernel_types.cc.
 std::string TableOf(
     const std::map<std::string, GpuRestriction::Constraints>& kernels) {
   std::map<std::pair<std::string, std::string>, std::string> lines;
@@ -156,7 +158,8 @@ bool WasBuilt() {
   return !registry.List().empty();
 }
 
-// Host GPUs and fake devices use the written list.
+// Host GPUs and fake devices do not have the kernels; they use the list in
+// cuda_kernel_types.cc, which must therefore match.
 TEST(CudaKernelsTest, MatchTheListedKernels) {
   if (!WasBuilt()) return;
   KernelRegistry registry;
@@ -177,7 +180,8 @@ TEST(CudaKernelsTest, MatchTheListedKernels) {
                           << TableOf(own);
 }
 
-// A plan made on a machine without CUDA GPUs thus fits CUDA GPUs.
+// A plan that was made with fake devices, on a machine without CUDA GPUs, must
+// also be valid on CUDA GPUs.
 TEST_F(CudaPlatformTest, FakeDevicesSupportTheSameTypes) {
   if (!WasBuilt()) return;
   KernelRegistry played;
@@ -205,7 +209,7 @@ TEST_F(CudaPlatformTest, FakeDevicesSupportTheSameTypes) {
   for (const auto& [op, constraints] : other) ADD_FAILURE() << op;
 }
 
-TEST_F(CudaPlatformTest, NoDevicesIsNotAnError) {
+TEST_F(CudaPlatformTest, RequestForNoDevicesSucceeds) {
   SystemClock clock;
   const auto random = NewSeededRandom(1);
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
@@ -215,7 +219,7 @@ TEST_F(CudaPlatformTest, NoDevicesIsNotAnError) {
   EXPECT_TRUE(devices->empty());
 }
 
-// Pinned memory of a limited number of buffers.
+// An allocator that provides a limited number of pinned buffers.
 class FewBuffers : public Allocator {
  public:
   explicit FewBuffers(int count) : left_(count) {}
@@ -239,7 +243,7 @@ TEST(ReceiveAllocatorTest, UsesPinnedMemoryWhileAvailable) {
   EXPECT_TRUE(allocator.Allocate(ReceiveAllocator::kLeastPinned));
   EXPECT_EQ(pinned.left(), 0);
   EXPECT_TRUE(allocator.Allocate(ReceiveAllocator::kLeastPinned));
-  EXPECT_LT(pinned.left(), 0);  // it was asked, and had none left
+  EXPECT_LT(pinned.left(), 0);  // an allocation was tried and failed
 }
 
 TEST_F(CudaPlatformTest, TooManyDevicesAreRefused) {

@@ -11,15 +11,17 @@
 namespace weft {
 
 struct DescriptorUsage {
-  // INT64_MAX if there is no limit, or if the system does not report it.
+  // The maximum number; INT64_MAX if there is no limit, or if the system does
+  // not report one.
   int64_t limit = std::numeric_limits<int64_t>::max();
-  int64_t open = 0;  // 0 if the system does not report it
+  int64_t open = 0;  // the current number; 0 if not reported
 };
 
 // Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit, then
-// reads both numbers. `files` is the machine's file system, for /proc. The
-// limit applies to the whole operating-system process; if it cannot be raised,
-// it stays unchanged. Thread-safe.
+// returns the limit and the number of open descriptors. `files` is the
+// machine's file system, for /proc. The limit applies to the whole
+// operating-system process; if raising it fails, it stays unchanged.
+// Thread-safe.
 DescriptorUsage RaiseDescriptorLimit(FileSystem& files);
 
 }  // namespace weft

@@ -1,9 +1,9 @@
-// LocalTasks holds the tasks of one process, so that its sessions and tasks can
-// call them directly instead of sending messages.
+// LocalTasks holds the tasks of one process, so that the sessions and tasks of
+// the process can call them directly instead of sending messages.
 //
 // Threads: all methods may be called from any thread. Observers are called one
-// after the other, and may look up tasks, but not add or remove one; after
-// Remove has returned, the removed observer is not called any more.
+// at a time. They may look up tasks, but must not add or remove any. After
+// Remove has returned, the observer of the removed task is not called any more.
 #ifndef WEFT_LIBS_RUNTIME_PROCESS_LOCAL_TASKS_H_
 #define WEFT_LIBS_RUNTIME_PROCESS_LOCAL_TASKS_H_
 
@@ -32,7 +32,7 @@ class PeerObserver {
 };
 
 struct LocalTask {
-  // The text of its cluster spec; the same for all its tasks.
+  // The text of the cluster spec. All tasks of a cluster have the same text.
   std::string cluster;
   std::string task;    // "/job:ps/replica:0/task:0"
   std::string target;  // "zmq://host:port"
@@ -41,24 +41,30 @@ struct LocalTask {
   std::shared_ptr<protocol::Worker> worker;
   // Null unless the task hosts the coordinator.
   std::shared_ptr<protocol::Coordinator> coordinator;
-  // Where a checkpoint writer stores files; null for other tasks.
+  // The file system in which a checkpoint writer stores files; null for other
+  // tasks.
   std::shared_ptr<FileSystem> files;
-  // Notified of the other tasks of its cluster. Must outlive its membership.
+  // Notified when other tasks of the cluster are added or removed. Must outlive
+  // the task's membership.
   PeerObserver* observer = nullptr;
 };
 
 class LocalTasks {
  public:
-  // How often to check again for a task that will start in this process.
+  // How often to check again whether a task has started that is expected to
+  // start in this process.
   static constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
 
-  // ALREADY_EXISTS if the process has this task of this cluster. Notifies the
-  // task and the others of its cluster of each other.
+  // Adds the task, and notifies it and the other tasks of its cluster of each
+  // other. Returns ALREADY_EXISTS if the process already has this task of this
+  // cluster.
   absl::Status Add(const LocalTask& task);
-  // Notifies the others; OK if the task is unknown.
+  // Removes the task, and notifies the other tasks of its cluster. Has no
+  // effect if the task is unknown.
   void Remove(const LocalTask& task, const absl::Status& why);
 
-  // Returns null if the process has no such task, or the task no such role.
+  // These return null if the process does not have the task, or if the task
+  // does not have the role.
   std::shared_ptr<protocol::Worker> FindWorker(const std::string& cluster,
                                                const std::string& task) const;
   std::shared_ptr<protocol::Master> FindMaster(const std::string& target) const;

@@ -36,7 +36,7 @@ std::optional<int64_t> NumberOf(absl::string_view text, absl::string_view key) {
   return std::nullopt;
 }
 
-// Reads a file of one number; nullopt if it says "max".
+// Returns the number that a file contains; nullopt if the file contains "max".
 std::optional<int64_t> OnlyNumber(FileSystem& files, const std::string& path) {
   int64_t number = 0;
   if (absl::SimpleAtoi(ReadSystemFile(files, path), &number)) return number;
@@ -86,8 +86,8 @@ int64_t AvailableInGroup(FileSystem& files, const GroupFiles& names,
 }
 
 // Returns the memory available in the group `path` ("/a/b") and its ancestors.
-// In a container the path may be one of the host; the root's files then
-// describe the container.
+// In a container, `path` may be a path on the host that does not exist here;
+// then the files of the root group describe the container.
 int64_t AvailableInGroups(FileSystem& files, const GroupFiles& names,
                           absl::string_view path) {
   int64_t available = kUnknown;
@@ -101,7 +101,9 @@ int64_t AvailableInGroups(FileSystem& files, const GroupFiles& names,
   return available;
 }
 
-// Lines "ID:CONTROLLERS:PATH"; "0::PATH" is version 2.
+// Returns the memory available in all control groups of the process. The lines
+// of /proc/self/cgroup are "ID:CONTROLLERS:PATH"; "0::PATH" is a group of
+// version 2.
 int64_t AvailableInGroups(FileSystem& files) {
   int64_t available = kUnknown;
   const std::string text = ReadSystemFile(files, "/proc/self/cgroup");
@@ -121,7 +123,7 @@ int64_t AvailableInGroups(FileSystem& files) {
   return available;
 }
 
-// Text longer than a UUID is ignored.
+// Returns the kernel's boot id. Text that is longer than a UUID is ignored.
 std::string BootId(FileSystem& files) {
   constexpr size_t kLongest = 64;
   const std::string text =
@@ -131,14 +133,15 @@ std::string BootId(FileSystem& files) {
 }
 
 struct Mounts {
-  // The number of the mount at "/": on one machine each container has its own.
-  // Empty if unknown.
+  // The number of the mount at "/", which differs between the containers of a
+  // machine. Empty if unknown.
   std::string root;
-  // /proc/meminfo is not the kernel's, but reports the container's memory.
+  // Whether /proc/meminfo is a mount, which reports the container's memory
+  // instead of the machine's.
   bool has_meminfo = false;
 };
 
-// Lines "ID PARENT DEVICE ROOT WHERE ...".
+// Parses the lines of /proc/self/mountinfo: "ID PARENT DEVICE ROOT WHERE ...".
 Mounts ReadMounts(FileSystem& files) {
   Mounts mounts;
   const std::string text = ReadSystemFile(files, "/proc/self/mountinfo");

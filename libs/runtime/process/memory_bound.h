@@ -18,29 +18,33 @@
 
 namespace weft {
 
-// Returns bytes, for a pool that holds `pool_bytes`, some of which may not be
-// written yet: the part of them that the system has provided, thus at most the
-// resident memory of the process, plus what the process could get without
-// swapping, where the page cache counts as free. INT64_MAX if the system does
-// not report it. Other processes may take the same memory at any time; memory
-// that they have reserved and not written counts as free, here as in the
-// system. For variables that several tasks of a machine create in one run, the
-// master checks first (libs/master/memory_check.h). Thread-safe.
+// Returns the maximum bytes for a pool that currently holds `pool_bytes`, some
+// of which may not be written yet. The result is the sum of two parts: the
+// bytes of the pool for which the system has provided memory, at most the
+// resident memory of the process; and the memory that the process could get
+// without swapping, where the page cache counts as free. Returns INT64_MAX if
+// the system does not report these.
+//
+// Other processes may take the same memory at any time; memory that they have
+// reserved and not written counts as free, as it does in the system. For
+// variables that several tasks of a machine create in one run, the master
+// checks first (libs/master/memory_check.h). Thread-safe.
 int64_t MemoryBound(FileSystem& files, int64_t pool_bytes);
 
-// The memory shared by the processes of one machine or, if that has less, of
-// one control group.
+// The memory that the processes of one machine share; if a control group has
+// less, the memory that the processes of the group share.
 struct MachineMemory {
-  // The same text for those processes: the kernel's boot id, with the container
-  // and the control group if an ancestor has less memory. Child groups of that
-  // group are distinguished nevertheless, so not all sharing processes are
-  // found. Empty if the system does not report it.
+  // Identifies the processes that share the memory: the kernel's boot id, with
+  // the container, and with the control group if an ancestor group has less
+  // memory. Child groups of that ancestor have different texts although they
+  // share its memory, so not all sharing processes are found. Empty if the
+  // system does not report it.
   std::string machine;
-  // The bytes, as above, that all of them could get. INT64_MAX if the system
-  // does not report it.
+  // The bytes that all of these processes together could get without swapping.
+  // INT64_MAX if the system does not report it.
   int64_t available = std::numeric_limits<int64_t>::max();
 };
-// Thread-safe.
+// Reads the machine's memory, as currently reported. Thread-safe.
 MachineMemory ReadMachineMemory(FileSystem& files);
 
 }  // namespace weft

@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
-// For a pool that holds all memory of the process.
+// The size of a pool that holds all memory of the process.
 constexpr int64_t kAll = int64_t{1} << 50;
 
 class MemoryBoundTest : public ::testing::Test {
@@ -44,7 +44,7 @@ TEST_F(MemoryBoundTest, IsAvailablePlusHeldMemory) {
   EXPECT_EQ(MemoryBound(files_, kAll), 1000 * 1024 + resident_);
 }
 
-// The process's memory outside the pool reduces what the pool may use.
+// The bound excludes memory that the process uses outside the pool.
 TEST_F(MemoryBoundTest, MemoryOutsideThePoolIsExcluded) {
   System();
   EXPECT_EQ(MemoryBound(files_, 0), 1000 * 1024);
@@ -103,7 +103,7 @@ TEST_F(MemoryBoundTest, MachineIsIdentifiedByItsBootId) {
   EXPECT_EQ(memory.available, 1000 * 1024);
 }
 
-// A process in another group shares no memory with it.
+// A process in another control group does not share the group's memory.
 TEST_F(MemoryBoundTest, LimitedCgroupCountsAsItsOwnMachine) {
   System();
   File("/proc/sys/kernel/random/boot_id", absl::StrCat(kBootId, "\n"));

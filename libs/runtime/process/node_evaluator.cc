@@ -21,7 +21,8 @@ namespace {
 
 constexpr size_t kMaxBytes = 64 << 20;
 
-// Heap memory, up to a limit. Its buffers outlive it.
+// LimitedAllocator allocates heap memory up to a limit. Its buffers may outlive
+// it.
 class LimitedAllocator : public Allocator {
  public:
   BufferPtr Allocate(size_t bytes) override {
@@ -40,10 +41,10 @@ class LimitedAllocator : public Allocator {
 absl::Status Unimplemented(const Node& node, absl::string_view why) {
   return absl::UnimplementedError(
       absl::StrCat("node ", node.name(), " (", node.type(),
-                   ") is not evaluated outside a step: ", why));
+                   ") can't be evaluated outside a step:  ", why));
 }
 
-// Everything a kernel may use while it runs.
+// Evaluation holds everything that a kernel may use while it runs.
 class Evaluation {
  public:
   Evaluation(Process& process, const Node& node)

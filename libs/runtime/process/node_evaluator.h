@@ -16,9 +16,9 @@
 namespace weft {
 
 // Returns the node's outputs, computed by its kernel on its assigned device.
-// Returns the kernel's error; UNIMPLEMENTED for a device other than a CPU and
-// for asynchronous kernels; RESOURCE_EXHAUSTED for one that takes more than 64
-// MiB. REQUIRES: the node's outputs depend only on its inputs and attrs.
+// Errors: the kernel's own; UNIMPLEMENTED for a device other than a CPU and for
+// an asynchronous kernel; RESOURCE_EXHAUSTED if the kernel allocates more than
+// 64 MiB. REQUIRES: the node's outputs depend only on its inputs and attrs.
 absl::StatusOr<std::vector<Tensor>> EvaluateNode(
     Process& process, const Node& node, absl::Span<const Tensor> inputs);
 

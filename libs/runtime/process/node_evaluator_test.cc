@@ -17,7 +17,7 @@ class NodeEvaluatorTest : public ::testing::Test {
       AttrMap attrs = {}, const std::string& device = "CPU:0") {
     NodeSpec spec{.name = "y", .op = op, .attrs = std::move(attrs)};
     for (size_t i = 0; i < inputs.size(); ++i) {
-      // Of unknown shape, so that the kernel itself must check.
+      // The shape is unknown, so that the kernel itself must check it.
       auto input = graph_.AddNode({.name = absl::StrCat("x", i),
                                    .op = "_Arg",
                                    .attrs = {{"T", inputs[i].dtype()},

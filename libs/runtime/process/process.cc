@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Connections beyond those that the transport accepts, so that it can refuse
-// them.
+// The number of connections in addition to those that the transport accepts, so
+// that it can still answer, and refuse, further ones.
 constexpr int kSpare = 64;
 
 // ZeroMQ's own heartbeats are sent four times per timeout; they check the
@@ -31,10 +31,12 @@ std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
        .logger = options.logger});
 }
 
-// For received data; further data is received into other memory.
+// The size of the pinned memory for received data. Data that does not fit is
+// received into other memory.
 constexpr size_t kPinnedReceiveBytes = size_t{256} << 20;
 
-// Requests to object stores that make no progress are given up sooner.
+// The maximum duration of a pending file operation. Requests to object stores
+// that make no progress are given up sooner.
 constexpr absl::Duration kLongestUseOfFiles = absl::Minutes(2);
 
 std::shared_ptr<const KernelRegistry> NewKernels(
@@ -96,9 +98,10 @@ Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
       files_(FilesOptions()),
       files_in_use_(files_, *scheduler_) {}
 
-// Destructors that use files need the object stores, which need the scheduler:
-// they must run before its threads end. A scheduler owned by the caller is
-// simulated, and work that it has stopped does not continue.
+// Objects whose destructors use files need the object stores, and these need
+// the scheduler, so such objects must be destroyed before the scheduler's
+// threads end. A scheduler that the caller owns is simulated: work that it has
+// stopped never continues, so the destructor must not wait for it.
 Process::~Process() {
   if (own_scheduler_ == nullptr) return;
   files_in_use_.Close(clock().Now() + kLongestUseOfFiles);
@@ -143,8 +146,8 @@ int64_t Process::memory_bound() {
   return MemoryBound(local_file_system_, pool.bytes_in_use + pool.bytes_kept);
 }
 
-// Memory that the pool keeps counts as available: the pool returns it if memory
-// is short.
+// Freed memory that the pool keeps counts as available, because the pool
+// returns it to the system when memory is short.
 protocol::AvailableMemory Process::available_memory() {
   const int64_t bound = memory_bound();
   const BufferPoolStats pool = buffers_.stats();

@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<absl::string_view>;
 
-// Returns 0 if there is none.
+// Returns word `i` as a number; 0 if it does not exist or is not a number.
 int64_t NumberAt(const Words& words, size_t i) {
   int64_t number = 0;
   if (i >= words.size() || !absl::SimpleAtoi(words[i], &number)) return 0;
@@ -38,8 +38,8 @@ Words WordsAfter(absl::string_view text, absl::string_view key) {
 ProcessUsage ReadProcessUsage(FileSystem& files) {
   const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   const std::string text = ReadSystemFile(files, "/proc/self/stat");
-  // The second field, the program's name in ( ), may be any text; the third
-  // field is words[0].
+  // The second field is the program's name in parentheses, which may contain
+  // any text, so parsing begins after it: words[0] is the third field.
   const size_t name_end = text.rfind(')');
   const Words words =
       name_end == std::string::npos
@@ -60,7 +60,7 @@ ProcessUsage ReadProcessUsage(FileSystem& files) {
       WordsAfter(ReadSystemFile(files, "/proc/self/limits"), "Max open files"),
       /*i=*/0);
   const auto open = files.ListDirectory("/proc/self/fd");
-  // Without the descriptor that lists them.
+  // Excludes the descriptor with which the directory itself is read.
   if (open.ok()) {
     usage.open_fds = std::max<int64_t>(0, std::ssize(*open) - 1);
   }

@@ -19,8 +19,8 @@ struct ProcessUsage {
   int64_t max_fds = 0;  // 0: unknown
 };
 
-// Reads /proc (man 5 proc) through `files`, the machine's; 0 for values that
-// cannot be read there.
+// Returns the usage as read from /proc (man 5 proc). `files` is the machine's
+// file system. Values that cannot be read are 0.
 ProcessUsage ReadProcessUsage(FileSystem& files);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// ReceiveAllocator allocates receive buffers. With a GPU they are in pinned
-// memory, so that copying to the GPU needs no other buffer.
+// ReceiveAllocator allocates receive buffers. In a process with GPUs they are
+// in pinned memory, so that data can be copied to a GPU without another buffer.
 #ifndef WEFT_LIBS_RUNTIME_PROCESS_RECEIVE_ALLOCATOR_H_
 #define WEFT_LIBS_RUNTIME_PROCESS_RECEIVE_ALLOCATOR_H_
 
@@ -15,16 +15,18 @@ namespace weft {
 // Thread-safe.
 class ReceiveAllocator : public Allocator {
  public:
-  // Smaller buffers are copied by the kernels anyway; larger ones would leave
-  // no pinned memory for others.
+  // The sizes of buffers that use pinned memory. Kernels copy smaller buffers
+  // anyway; larger buffers would leave no pinned memory for others.
   static constexpr size_t kLeastPinned = size_t{64} << 10;
   static constexpr size_t kMostPinned = size_t{64} << 20;
 
-  // `others` is for everything that is not pinned; must outlive this.
+  // `others` allocates all memory that is not pinned; it must outlive this
+  // object.
   explicit ReceiveAllocator(Allocator& others) : others_(others) {}
 
-  // Uses `pinned` from now on. Called at most once; `pinned` must return null
-  // rather than wait, and its buffers may outlive it.
+  // Uses `pinned` from now on. Must be called at most once. `pinned` must
+  // return null, instead of waiting, if it has no memory left; its buffers may
+  // outlive it.
   void UsePinned(std::unique_ptr<Allocator> pinned) {
     own_pinned_ = std::move(pinned);
     pinned_.store(own_pinned_.get(), std::memory_order_release);

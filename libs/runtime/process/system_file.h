@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Returns its first 256 KiB; empty if it cannot be read. Such files report a
-// size of zero, so they are read until their end.
+// Returns the first 256 KiB of the file; empty if it cannot be read. The
+// kernel's files report a size of zero, so they are read until their end.
 inline std::string ReadSystemFile(FileSystem& files, const std::string& path) {
   constexpr size_t kMaxBytes = 256 << 10;
   auto file = files.NewRandomAccessFile(path);

@@ -17,7 +17,8 @@ namespace {
 
 constexpr absl::string_view kScheme = "zmq://";
 
-// Returns "a:1" and "b:2" of "zmq://a:1,b:2/ckpt"; at least one.
+// Returns the addresses in a path, at least one: "a:1" and "b:2" for
+// "zmq://a:1,b:2/ckpt".
 std::vector<absl::string_view> WritersOf(absl::string_view zmq_path) {
   return absl::StrSplit(SchemeAndHost(zmq_path).substr(kScheme.size()), ',');
 }
@@ -68,8 +69,8 @@ bool ZmqFileSystem::ExpectsSaves() {
   return num_expecting_ > 0;
 }
 
-// Another thread may set the opposite meanwhile: the last one sets the current
-// value.
+// Another thread may change the expectation meanwhile. The loop repeats until
+// the writers have received the current value.
 void ZmqFileSystem::BroadcastExpectation() {
   bool told = false;
   do {
@@ -143,7 +144,8 @@ absl::StatusOr<ZmqFileSystem::Place> ZmqFileSystem::PlaceAt(
   const auto address = bus::Address::Parse(absl::StrCat(kScheme, writer));
   if (!address.ok()) return Annotate(address.status(), path);
   Place place;
-  // With a single writer its own errors name the path.
+  // With several writers, errors must name the whole path. A single writer's
+  // own errors already do.
   if (WritersOf(path).size() > 1) place.name = std::string(path);
   ASSIGN_OR_RETURN(place.holder, At(*address));
   place.files = place.holder.get();

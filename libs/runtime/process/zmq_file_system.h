@@ -1,19 +1,19 @@
-// ZmqFileSystem provides the files of checkpoint writers, by their address:
-// "zmq://HOST:PORT/ckpt/model" is ckpt/model below the root of the writer that
-// listens there. All other paths belong to another file system.
+// ZmqFileSystem provides the files of checkpoint writers. Their paths begin
+// with the writer's address: "zmq://HOST:PORT/ckpt/model" is the file
+// ckpt/model below the root of the writer that listens there. All other paths
+// belong to another file system.
 //
 // "zmq://HOST:PORT,HOST:PORT/ckpt/model" is stored by several writers, which
-// share the shards of each checkpoint: shard i is stored by writer i modulo
-// their number, and everything else by the first. Their roots may be one disk
-// or one each; the path is the same for readers.
+// share the shards of each checkpoint. With n writers, shard i is stored by
+// writer i modulo n, and every other file by the first writer. The writers may
+// have a common disk or one disk each; readers use the same path.
 //
-// A writer of this process is called directly. The others have one connection
-// each, made when it is first needed and kept; at max_connections, one without
-// open files is closed.
+// A writer in this process is called directly. Each other writer has one
+// connection, which is made at the first use and then kept. If there are
+// max_connections, one without open files is closed.
 //
-// Errors are those of RemoteFileSystem; in addition INVALID_ARGUMENT for an
-// address that does not parse, and for renaming a file from one writer to
-// another.
+// Errors are those of RemoteFileSystem, and INVALID_ARGUMENT for an address
+// that does not parse and for renaming a file from one writer to another.
 //
 // Threads: as in FileSystem.
 #ifndef WEFT_LIBS_RUNTIME_PROCESS_ZMQ_FILE_SYSTEM_H_
@@ -40,33 +40,34 @@
 
 namespace weft {
 
-// Whether the path names a file of a checkpoint writer.
+// Returns whether the path names a file of a checkpoint writer.
 bool IsZmqPath(absl::string_view path);
 
 struct ZmqFileSystemOptions {
-  // Must outlive the file system, as must these.
+  // The objects that these pointers refer to must outlive the file system.
   Scheduler* scheduler = nullptr;
   Random* random = nullptr;
-  // Called when a connection is first needed; null if none can be made.
+  // Returns the transport; called when a connection is first needed. Null if no
+  // connection can be made.
   std::function<bus::Transport&()> transport;
   const LocalTasks* local_tasks = nullptr;
-  FileSystem* others = nullptr;  // of paths without the scheme
+  FileSystem* others = nullptr;  // for paths without "zmq://"
   size_t max_connections = 64;
   absl::Duration operation_timeout = absl::Minutes(10);
 };
 
-// Must outlive the files that it opened.
+// Must outlive the files that were opened through it.
 class ZmqFileSystem : public RoutedFileSystem {
  public:
   explicit ZmqFileSystem(ZmqFileSystemOptions options);
 
-  // While there are more begins than ends, this process may have a save to
-  // write at the writers that it is connected to: when these stop, they wait
-  // for it.
+  // Tell the writers to which this process is connected whether it may have a
+  // checkpoint to write. It may, while BeginExpectingSaves has been called more
+  // often than EndExpectingSaves. Until then, stopping writers wait.
   void BeginExpectingSaves() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndExpectingSaves() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The files of the writer at an address; its paths begin with "/".
+  // Returns the files of the writer at an address. Their paths begin with "/".
   absl::StatusOr<std::shared_ptr<FileSystem>> At(const bus::Address& writer)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -76,19 +77,20 @@ class ZmqFileSystem : public RoutedFileSystem {
     uint64_t last_use = 0;
   };
 
-  // Returns the place of `path` at one of the writers that it names.
+  // Returns where `path` is stored at `writer`, one of the writers that the
+  // path names.
   absl::StatusOr<Place> PlaceAt(absl::string_view writer,
                                 absl::string_view path);
   absl::StatusOr<Place> Find(absl::string_view path) override;
   absl::StatusOr<std::vector<Place>> FindAll(absl::string_view path) override;
-  // Removes an unused connection, the least recently used first; null: all are
-  // used.
+  // Removes the least recently used of the unused connections, and returns its
+  // files; null if all connections are in use.
   std::shared_ptr<FileSystem> TakeUnused()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<protocol::RemoteFileSystem> Connect(
       const bus::Address& writer);
-  // Tells all writers whether saves are expected, until the last value that
-  // they received is current.
+  // Reports to all writers whether saves are expected. If that changes
+  // meanwhile, reports again.
   void BroadcastExpectation() ABSL_LOCKS_EXCLUDED(mutex_);
   bool ExpectsSaves() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -96,7 +98,7 @@ class ZmqFileSystem : public RoutedFileSystem {
   absl::Mutex mutex_;
   int64_t num_expecting_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By target.
+  // The connections to writers, by target.
   std::map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -20,8 +20,8 @@ class FakeGpuPlatform : public GpuPlatform {
  public:
   static constexpr int kGpus = 2;
 
-  // Calls `made` with each device, which lives as long as its task; null: not
-  // called. Each has an arena of `arena_bytes`.
+  // Calls `made`, if not null, with each new device, which exists until its
+  // task ends. Each device has an arena of `arena_bytes`.
   explicit FakeGpuPlatform(std::function<void(FakeDevice&)> made = nullptr,
                            int64_t arena_bytes = int64_t{1} << 30)
       : made_(std::move(made)), arena_bytes_(arena_bytes) {}

@@ -1,5 +1,5 @@
-// Graphs for a TaskRuntime that access a float variable "v", or assign some
-// variables, for tests.
+// Test graphs for a TaskRuntime: they access a float variable "v", assign
+// variables, dequeue, or send a value.
 #ifndef WEFT_LIBS_RUNTIME_TESTING_PARTITION_WITH_VARIABLE_H_
 #define WEFT_LIBS_RUNTIME_TESTING_PARTITION_WITH_VARIABLE_H_
 
@@ -18,8 +18,9 @@
 
 namespace weft {
 
-// For the first CPU of `task`. `op` takes the variable's handle and, unless it
-// is a ReadVariableOp, a float. An empty container is the default one.
+// Returns a partition for the first CPU of `task` that applies `op` to the
+// variable. The op has the variable's handle as input and, unless it is a
+// ReadVariableOp, a float. An empty container stands for the default container.
 inline std::vector<protocol::DevicePartition> PartitionWithVariable(
     const std::string& task, const std::string& op,
     const std::string& container = "") {
@@ -50,7 +51,8 @@ inline std::vector<protocol::DevicePartition> PartitionWithVariable(
   return {{.device = device, .graph = std::move(graph)}};
 }
 
-// For the same CPU: dequeues from an empty queue, "queue".
+// Returns a partition for the first CPU of `task` that dequeues from an empty
+// queue named "queue".
 inline std::vector<protocol::DevicePartition> PartitionThatDequeues(
     const std::string& task) {
   const std::string device = absl::StrCat(task, "/device:CPU:0");
@@ -70,7 +72,8 @@ inline std::vector<protocol::DevicePartition> PartitionThatDequeues(
   return {{.device = device, .graph = std::move(graph)}};
 }
 
-// For the same CPU: sends a float to the first CPU of `receiver`.
+// Returns a partition for the first CPU of `task` that sends a float to the
+// first CPU of `receiver`.
 inline std::vector<protocol::DevicePartition> PartitionThatSends(
     const std::string& task, const std::string& receiver) {
   const std::string device = absl::StrCat(task, "/device:CPU:0");
@@ -95,7 +98,8 @@ inline std::vector<protocol::DevicePartition> PartitionThatSends(
   return {{.device = device, .graph = std::move(graph)}};
 }
 
-// For the same CPU: each float variable is assigned a fed value.
+// Returns a partition for the first CPU of `task` that assigns a fed value to
+// each of the float variables.
 inline std::vector<protocol::DevicePartition> PartitionThatAssigns(
     const std::string& task,
     const std::vector<std::pair<std::string, PartialShape>>& variables) {
