@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Copies neither shape: each step does this for each feed.
+// Returns whether the value has the shape. Each step calls this for each feed,
+// so neither shape is copied.
 bool Fits(const PartialShape& shape, const TensorShape& value) {
   if (!shape.has_rank()) return true;
   if (shape.rank() != value.rank()) return false;
@@ -20,7 +21,7 @@ bool Fits(const PartialShape& shape, const TensorShape& value) {
   return true;
 }
 
-// Formats sizes as Python writes a tuple: "()", "(3,)", "(?, 2)".
+// Formats sizes as Python prints a tuple: "()", "(3,)", "(?, 2)".
 std::string Tuple(absl::Span<const int64_t> sizes) {
   const auto append = [](std::string* out, int64_t size) {
     absl::StrAppend(out, size < 0 ? "?" : absl::StrCat(size));

@@ -1,5 +1,5 @@
-// FeedShapes holds the shapes that the feeds of a callable must have. They are
-// looked up once, so that a step only compares sizes.
+// FeedShapes holds the shapes that the feeds of a callable must have. The
+// shapes are looked up once, so that a step only compares sizes.
 #ifndef WEFT_LIBS_SESSION_FEED_SHAPES_H_
 #define WEFT_LIBS_SESSION_FEED_SHAPES_H_
 
@@ -15,8 +15,8 @@
 
 namespace weft {
 
-// Returns INVALID_ARGUMENT, with TensorFlow's text, for a value whose shape
-// contradicts that of the tensor `name` in the graph.
+// Returns INVALID_ARGUMENT, with TensorFlow's text, if the value's shape
+// contradicts `shape`, which the tensor `name` has in the graph.
 absl::Status CheckFeedShape(absl::string_view name, const PartialShape& shape,
                             const Tensor& value);
 
@@ -24,12 +24,12 @@ absl::Status CheckFeedShape(absl::string_view name, const PartialShape& shape,
 class FeedShapes {
  public:
   FeedShapes() = default;
-  // Of the graph's tensors with those names. Any value passes for an unknown
-  // name: the master refuses it.
+  // Looks up the shapes of the graph's tensors with these names. If a name is
+  // unknown, any value passes, because the master refuses the name.
   FeedShapes(const Graph& graph, const std::vector<std::string>& names);
 
-  // Checks one value for each feed; if there are more or fewer, the excess ones
-  // pass: the master refuses them all.
+  // Checks one value for each feed. If there are more or fewer values than
+  // feeds, the excess ones pass, because the master refuses the call.
   absl::Status Check(absl::Span<const Tensor> values) const;
 
  private:

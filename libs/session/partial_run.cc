@@ -1,4 +1,5 @@
-// The client side of partial runs: what was declared, fed and fetched.
+// Implements the client side of partial runs, which tracks the declared, fed
+// and fetched tensors.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Returns the position of `wanted` among `all`, and marks it as used. The error
+// Returns the position of `wanted` in `all`, and marks it as used. The error
 // texts are TensorFlow's.
 absl::StatusOr<int> FindUnused(const Output& wanted, absl::string_view what,
                                absl::string_view had,
@@ -41,12 +42,13 @@ bool IsPlaceholder(const Node& node) {
   return node.type() == "Placeholder" || node.type() == "PlaceholderV2";
 }
 
-// Maps each fed tensor to its feed.
+// Maps each fed tensor to the position of its feed.
 using FeedPositions = FlatHashMap<OutputTensor, int>;
 
-// Returns, by feed, whether the fetch depends on it: walks back to the feeds.
+// Returns, for each feed, whether the fetch depends on it. Searches the graph
+// backwards from the fetch.
 std::vector<bool> NeedsOf(const Output& fetch, const FeedPositions& feeds) {
-  // Stands for a node that only has to run: no output, so none that is fed.
+  // Stands for an output that cannot be fed, of a node that only has to run.
   constexpr int kNoOutput = -1;
   std::vector<bool> needs(feeds.size());
   std::vector<OutputTensor> left = {fetch.output_tensor()};
@@ -77,16 +79,18 @@ bool HasAll(const std::vector<bool>& turns) {
 
 struct Session::OpenPartialRun {
   uint64_t callable = 0;
-  // In the order of the declaration; constant.
+  // The declared feeds and fetches, in the order of their declaration; never
+  // changed.
   std::vector<Output> feeds;
   std::vector<Output> fetches;
-  // By fetch, then by feed.
+  // needs[fetch][feed] tells whether the fetch depends on the feed.
   std::vector<std::vector<bool>> needs;
 
-  // Guarded by the session's lock.
+  // Whether each feed was fed and each fetch was fetched. Guarded by the
+  // session's lock.
   std::vector<bool> fed;
   std::vector<bool> fetched;
-  int calls = 0;  // in flight
+  int calls = 0;  // number of pending calls
 
   absl::Status CheckFetch(int fetch, const std::vector<bool>& now_fed) const {
     for (size_t feed = 0; feed < now_fed.size(); ++feed) {
@@ -110,7 +114,8 @@ absl::StatusOr<std::string> Session::PartialRunSetup(
     spec.is_partial = true;
     return NewCallable(spec);
   };
-  // This compiles the callable, so all inputs are connected.
+  // Making the callable also compiles it, so after this all inputs of its nodes
+  // are known to be connected.
   ASSIGN_OR_RETURN(const uint64_t callable, CatchExceptions(make));
   auto handle =
       CatchExceptions([&] { return OpenPartial(callable, feeds, fetches); });
@@ -185,7 +190,7 @@ void Session::EndPartialCall(const std::string& handle, bool has_failed) {
   {
     absl::MutexLock lock(&mutex_);
     const auto it = partial_runs_.find(handle);
-    if (it == partial_runs_.end()) return;  // another call has failed
+    if (it == partial_runs_.end()) return;  // another call failed
     OpenPartialRun& run = *it->second;
     --run.calls;
     if (!has_failed && !run.is_over()) return;

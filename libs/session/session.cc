@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// No node name contains these characters, so different specs have different
-// keys.
+// Returns a key that differs for different specs, because no node name contains
+// these separators.
 std::string Key(const protocol::CallableSpec& spec) {
   return absl::StrCat(absl::StrJoin(spec.feeds, ","), "|",
                       absl::StrJoin(spec.fetches, ","), "|",
@@ -32,8 +32,8 @@ absl::Status ClosedError() {
   return absl::FailedPreconditionError("Session has been closed.");
 }
 
-// Sets what the options ask for. `told` receives it, and must live until the
-// run is done.
+// Sets in `run` what the options request. `told` receives the requested
+// metadata, and must exist until the run is done.
 void AskFor(const RunOptions& options, const RunMetadata* metadata,
             RunMetadata& told, protocol::CallableRun& run) {
   run.wanted = {.trace_level = options.trace_level,
@@ -98,7 +98,8 @@ Session::~Session() {
   async_runs_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
 }
 
-// One asynchronous run: owns what its spans view, until its end.
+// One asynchronous run. It owns the tensors to which the run's spans refer,
+// until the run ends.
 struct Session::AsyncRun {
   std::vector<Tensor> feeds;
   std::vector<Tensor> fetches;
@@ -189,7 +190,8 @@ absl::Status Session::EndExtension(
   is_extending_ = false;
   WakeWaiting();
   if (!result.ok()) return result.status();
-  // If this throws, the same extension is sent again.
+  // If this throws, the extension is not recorded as sent, and is sent again
+  // later.
   placement_.insert(placement_.end(), result->placement.begin(),
                     result->placement.end());
   nodes_sent_ = extension.num_nodes;
@@ -198,14 +200,16 @@ absl::Status Session::EndExtension(
   return absl::OkStatus();
 }
 
-// No lock is held while the master places the nodes, which may take minutes.
+// No lock is held while the master places the nodes, because that may take
+// minutes.
 absl::Status Session::Extend() {
   return CatchExceptions([this]() -> absl::Status {
     RETURN_IF_ERROR(state_->error());
     ASSIGN_OR_RETURN(const std::optional<Extension> extension,
                      BeginExtension());
     if (!extension) return absl::OkStatus();
-    // Other threads wait for its end, so it must end on all paths.
+    // Other threads wait until the extension ends, so EndExtension must be
+    // called on all paths.
     return EndExtension(*extension,
                         CatchExceptions([&] { return Send(*extension); }));
   });
@@ -262,8 +266,8 @@ absl::StatusOr<const Session::MadeCallable*> Session::CallableFor(
     const protocol::CallableSpec& spec) {
   RETURN_IF_ERROR(state_->error());
   const std::string key = Key(spec);
-  // New nodes are validated at once, even if this run needs none of them; nodes
-  // that another thread sends are validated there.
+  // The master validates new nodes at once, even if this run does not need
+  // them. If another thread sends the nodes, its call validates them.
   if (const MadeCallable* warm = FindWarm(key)) return warm;
   RETURN_IF_ERROR(Extend());
   return MakeOnce(key, spec);
@@ -305,7 +309,8 @@ absl::StatusOr<const Session::MadeCallable*> Session::Make(
     return callables_.emplace(key, std::move(callable)).first->second.get();
   };
   auto kept = CatchExceptions(keep);
-  // Otherwise the master would keep it until the end of the session.
+  // Release the callable, because the master would otherwise keep it until the
+  // end of the session.
   if (!kept.ok()) Release(id);
   return kept;
 }
@@ -342,7 +347,8 @@ absl::StatusOr<std::vector<Tensor>> Session::RunSpec(
     const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
     FeedCheck check, const RunOptions& options, RunMetadata* metadata) {
   std::vector<Tensor> results;
-  // The run itself is outside: other threads may use the objects made here.
+  // Exceptions are caught in the preparation, but not in the run itself, during
+  // which other threads may use the objects made here.
   const auto prepare = [&]() -> absl::StatusOr<const MadeCallable*> {
     results.resize(spec.fetches.size());
     ASSIGN_OR_RETURN(const MadeCallable* made, CallableFor(spec));
@@ -421,7 +427,8 @@ absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
 absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
     const protocol::CallableSpec& spec) {
   return CatchExceptions([&]() -> absl::StatusOr<std::unique_ptr<Callable>> {
-    // Allocated first: the master would keep a callable that fails afterwards.
+    // The Callable is allocated first: if its allocation failed afterwards, the
+    // master would keep an unused callable.
     std::unique_ptr<Callable> callable(new Callable(
         *this, FeedShapes(state_->graph, spec.feeds), spec.fetches.size()));
     ASSIGN_OR_RETURN(callable->made_.id, NewCallable(spec));

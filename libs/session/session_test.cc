@@ -1,7 +1,7 @@
-// Tests what a session requests from its master and what it can answer itself:
-// tensors, nodes, and how often; threads that share it while the master's
-// answers are delayed; and its end. The masters' answers are tested with the
-// masters.
+// Tests which requests a session sends to its master and how often, and what it
+// answers itself; how threads share a session while the master's answers are
+// delayed; and how a session ends. The answers of masters are tested in
+// libs/master.
 #include "libs/session/session.h"
 
 #include <cstdint>
@@ -36,7 +36,7 @@ constexpr auto kClosed = absl::StatusCode::kFailedPrecondition;
 
 Tensor Number(float value) { return Tensor::Scalar(value); }
 
-// The values differ, so that the tensor takes its full size in a GraphDef.
+// The elements differ, so that the tensor is not compressed in a GraphDef.
 Tensor Bytes(int64_t count) {
   Tensor tensor(DT_UINT8, TensorShape({count}));
   const auto bytes = tensor.mutable_flat<uint8_t>();
@@ -53,7 +53,7 @@ std::vector<float> Values(const std::vector<Tensor>& tensors) {
 class SessionTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // The test alone owns it.
+    // The test owns the only reference to the session.
     ASSERT_OK_AND_ASSIGN(session_,
                          Session::Create({std::shared_ptr<void>(), &master_},
                                          scheduler_, root_, {}));
@@ -69,7 +69,8 @@ class SessionTest : public ::testing::Test {
   absl::Status Run(const Output& feed, const Output& fetch) {
     return session_->Run({{feed, Tensor::Scalar(2.0f)}}, fetch).status();
   }
-  // Runs on a thread of its own, as far as possible without advancing the time.
+  // Runs a step on another thread, as far as it gets without advancing the
+  // time.
   void RunElsewhere(const Output& feed, const Output& fetch,
                     std::optional<absl::Status>* result) {
     scheduler_.Schedule(Pool::kBlocking,
@@ -99,7 +100,7 @@ class SessionTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(SessionTest, ReadyRunsContinueDuringAnExtension) {
+TEST_F(SessionTest, PreparedRunsContinueDuringAnExtension) {
   const Output z = ops::Identity(root_.WithName("z"), x_);
   std::optional<absl::Status> extending;
   master_.hold = true;
@@ -125,7 +126,7 @@ TEST_F(SessionTest, RunWithNewNodesWaitsForTheirExtension) {
   ASSERT_TRUE(first.has_value() && second.has_value());
   EXPECT_OK(*first);
   EXPECT_OK(*second);
-  // The one of the first run, and this one.
+  // The extension of the first run, and the extension of this run.
   EXPECT_EQ(master_.extensions.size(), 2u);
 }
 
@@ -167,30 +168,32 @@ TEST_F(SessionTest, CloseDoesNotWaitForAnExtension) {
   EXPECT_OK(*closed);
 }
 
-// Each allocation of a run's preparation fails once. Later threads must not
-// wait for a callable that no thread prepares any more.
-TEST_F(SessionTest, RunsWithoutMemoryAreTriedAgain) {
+// Makes each allocation of a run's preparation fail once. Later threads must
+// not wait for a callable that no thread prepares any more.
+TEST_F(SessionTest, RunsThatExhaustMemoryCanBeRepeated) {
   const Output z = ops::Identity(root_.WithName("a_name_that_is_long"), x_);
   const std::vector<std::pair<std::string, Tensor>> feeds = {
       {"x:0", Number(2)}};
-  // Protobuf's maps on the heap do not survive an exception.
+  // Extend first, because Protobuf's maps on the heap do not survive an
+  // exception.
   ASSERT_OK(session_->Extend());
   absl::Status status = absl::UnknownError("none was run");
   for (int64_t nth = 1; !status.ok(); ++nth) {
     const FailingMemory failing(nth);
-    // The run itself may throw; its preparation must not.
+    // The run itself may throw; preparing it must not.
     status = CatchExceptions(
         [&] { return session_->RunNamed(feeds, {z.name()}, {}).status(); });
     if (status.ok()) break;
     ASSERT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
   }
-  // A callable that was made and could not be kept.
+  // A callable that the master made and the session could not store was
+  // released.
   EXPECT_THAT(master_.released, Not(IsEmpty()));
   EXPECT_OK(Run(x_, y_));
   EXPECT_OK(Run(x_, z));
 }
 
-TEST_F(SessionTest, CallsWithoutMemoryAreErrors) {
+TEST_F(SessionTest, CallsThatExhaustMemoryReturnErrors) {
   const Output z = ops::Identity(root_.WithName("a_name_that_is_long"), x_);
   const auto without_memory = [](auto call) {
     const FailingMemory failing(1);
@@ -219,7 +222,7 @@ TEST_F(SessionTest, CallsWithoutMemoryAreErrors) {
   EXPECT_OK(session_->PartialRun(run, feeds, fetched));
 }
 
-TEST_F(SessionTest, CallableWithoutMemoryIsNotReleased) {
+TEST_F(SessionTest, CallableIsMadeOnlyIfMemorySuffices) {
   const std::vector<Output> fed = {x_}, fetched = {y_};
   std::unique_ptr<Session::Callable> callable;
   for (int64_t nth = 1; callable == nullptr; ++nth) {
@@ -264,7 +267,7 @@ TEST_F(SessionTest, RefusalByTheMasterFailsCreate) {
 TEST_F(SessionTest, ValuesAreInTheOrderOfTheFetches) {
   const Output a = ops::Placeholder(root_.WithName("a"), DT_FLOAT);
   const Output b = ops::Identity(root_.WithName("b"), a);
-  // The master gives each fetch the value of the feed in its place.
+  // The test's master returns the value of feed i as fetch i.
   ASSERT_OK_AND_ASSIGN(const auto values,
                        session_->Run({{a, Number(1)}, {x_, Number(2)}},
                                      std::vector<Output>{y_, b}, {b, y_}));
@@ -297,7 +300,7 @@ TEST_F(SessionTest, RepeatedRunIsPreparedOnce) {
   EXPECT_OK(Run(x_, y_));
   EXPECT_OK(session_->RunNamed({{"x:0", Number(1)}}, {"y:0"}, {}));
   EXPECT_EQ(master_.made.size(), 1u);
-  // A fetch is not a target, and a target is not a fetch.
+  // The same names as fetches and as targets need different callables.
   EXPECT_OK(session_->RunNamed({{"x:0", Number(1)}}, {}, {"y:0"}));
   EXPECT_EQ(master_.made.size(), 2u);
   EXPECT_EQ(master_.num_runs, 4);
@@ -327,7 +330,8 @@ TEST_F(SessionTest, NullsAreRefusedWithoutTheMaster) {
   EXPECT_OK(Run(x_, y_));
 }
 
-// A feed of a tensor of shape [?, 2]. The master is not asked to run.
+// Feeds a tensor of shape [?, 2]. The master must not be asked to run a step
+// with another shape.
 TEST_F(SessionTest, FeedsWithContradictingShapeAreRefused) {
   const Output rows = ops::Placeholder(root_.WithName("rows"), DT_FLOAT,
                                        {.shape = PartialShape({-1, 2})});
@@ -352,7 +356,7 @@ TEST_F(SessionTest, FeedsWithContradictingShapeAreRefused) {
               StatusIs(kInvalid, "shape () for Tensor"));
 }
 
-// As in TensorFlow's C API.
+// As in TensorFlow's C API, values that are fed by name may have any shape.
 TEST_F(SessionTest, NamedFeedsMayHaveAnyShape) {
   const Output rows = ops::Placeholder(root_.WithName("rows"), DT_FLOAT,
                                        {.shape = PartialShape({-1, 2})});
@@ -423,7 +427,7 @@ TEST_F(SessionTest, OnlyNewNodesAreSent) {
               AllOf(HasSubstr("added_later"), Not(HasSubstr("Placeholder"))));
 }
 
-// The master receives no part of it.
+// The session refuses the extension without sending any part of it.
 TEST_F(SessionTest, TooLargeExtensionIsRefusedAndNamesItsNodes) {
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -442,7 +446,7 @@ TEST_F(SessionTest, TooLargeExtensionIsRefusedAndNamesItsNodes) {
   EXPECT_EQ(master_.extensions.size(), num_sent);
 }
 
-// As large as the one above, but in two pieces.
+// The graph is as large as the one above, but is sent in two parts.
 TEST_F(SessionTest, ExtensionsCountOnlyNewNodes) {
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -496,7 +500,7 @@ TEST_F(SessionTest, CallableLivesUntilDestroyed) {
   EXPECT_OK(Run(x_, y_)) << "a run keeps its own";
 }
 
-TEST_F(SessionTest, CallableRunDoesNotSendLaterNodes) {
+TEST_F(SessionTest, RunOfACallableDoesNotSendNewNodes) {
   const auto callable = MakeCallable();
   ops::Identity(root_.WithName("later"), x_);
   EXPECT_OK(callable->Run({Number(1)}));
@@ -530,7 +534,7 @@ TEST_F(SessionTest, DestructorWaitsForAsyncRuns) {
     is_told = true;
   });
   callable.reset();
-  // Acts as a master that ends a step whose session is closed, but later.
+  // Acts as a master that ends the step of a closed session one second later.
   const absl::Time then = clock_.Now() + absl::Seconds(1);
   scheduler_.ScheduleAt(then, [&] {
     EXPECT_THAT(master_.closed, ElementsAre(1u));
@@ -598,7 +602,7 @@ class FirstRunsOfThreadsTest : public SessionTest {
     RunElsewhere(x_, z_, &first_);
     RunElsewhere(x_, z_, &second_);
   }
-  size_t NumMade() const { return master_.made.size() - 1; }  // SetUp's: y
+  size_t NumMade() const { return master_.made.size() - 1; }  // minus y
 
   Output z_ = ops::Identity(root_.WithName("z"), x_);
   std::optional<absl::Status> first_, second_, third_;
