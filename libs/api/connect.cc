@@ -1,6 +1,6 @@
-// Session::Connect creates the connection for a target. "" creates a Task in
-// this process, with its own coordinator. "zmq://host:port" is a server: one of
-// this Process is called directly, any other over the bus.
+// Implements Session::Connect for each kind of target. For "" it creates a Task
+// in this process, with its own coordinator. "zmq://host:port" is a server: a
+// server of this Process is called directly, any other over the bus.
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,7 +25,7 @@ namespace {
 // TensorFlow's name for the single task of an in-process session.
 constexpr char kLocalTask[] = "/job:localhost/replica:0/task:0";
 
-// Creates the process of a session without a given one.
+// Creates a Process for a session whose options have none.
 absl::StatusOr<std::unique_ptr<Process>> NewProcess(
     const ProcessOptions& options) {
   auto process = std::make_unique<Process>(options);
@@ -33,8 +33,8 @@ absl::StatusOr<std::unique_ptr<Process>> NewProcess(
   return process;
 }
 
-// InProcessTask is a task that lives as long as the session that created it,
-// with private containers. It is its own cluster.
+// InProcessTask is a task that exists as long as the session that created it,
+// with private containers. It is a cluster of its own.
 class InProcessTask {
  public:
   static absl::StatusOr<std::shared_ptr<InProcessTask>> Create(
@@ -92,7 +92,7 @@ class InProcessTask {
     return it == options.device_count.end() ? otherwise : it->second;
   }
 
-  // Its coordinator answers at once.
+  // Joins the task's own coordinator, which answers at once.
   void Join() {
     coordinator_.Join({.task = kLocalTask,
                        .incarnation = incarnation_,
@@ -110,11 +110,11 @@ class InProcessTask {
   Task task_;
 };
 
-// RemoteMaster is a client connection to a server in another process. It lives
-// as long as it is in use.
+// RemoteMaster is a client connection to a server in another process. It exists
+// as long as the session uses it.
 class RemoteMaster {
  public:
-  // `own_process` may be null if the options have a process.
+  // `own_process` is null if the options have a process.
   RemoteMaster(const bus::Address& address, const SessionOptions& options,
                std::unique_ptr<Process> own_process)
       : own_process_(std::move(own_process)),
@@ -140,13 +140,15 @@ class RemoteMaster {
   protocol::MasterClient client_;
 };
 
-// A master, the scheduler for waiting runs, and this process's file system.
+// The result of reaching a target: its master, the scheduler for waiting runs,
+// and this process's file system.
 struct Reached {
   std::shared_ptr<protocol::Master> master;
   Process* process = nullptr;
 };
 
-// While a monitored session exists, draining checkpoint writers wait for it.
+// Wraps a master for a monitored session. While the result exists, draining
+// checkpoint writers wait for the session.
 std::shared_ptr<protocol::Master> ExpectingSaves(Reached reached) {
   struct Kept {
     std::shared_ptr<protocol::Master> master;
@@ -162,11 +164,11 @@ absl::StatusOr<Reached> ReachInProcess(const SessionOptions& options) {
   for (const auto& [type, count] : options.device_count) {
     if (count < 0 || (type == "CPU" && count == 0)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "device_count asks for ", count, " devices of type ", type, "."));
+          "device_count requests ", count, " devices of type ", type, "."));
     }
   }
   ASSIGN_OR_RETURN(auto task, InProcessTask::Create(options));
-  // The session's reference to its master keeps the task alive.
+  // Sessions refer to the master; this reference also keeps the task alive.
   return Reached{{task, &task->master()}, &task->process()};
 }
 

@@ -1,6 +1,6 @@
-// The part of libs/api/weft.h for programs that build, run and train graphs
-// without Estimators, feature columns and SavedModels: link //:weft_training,
-// which compiles faster than //:weft.
+// Includes the part of libs/api/weft.h for programs that build, run and train
+// graphs without Estimators, feature columns and SavedModels. Such programs
+// link //:weft_training, which compiles faster than //:weft.
 #ifndef WEFT_LIBS_API_TRAINING_H_
 #define WEFT_LIBS_API_TRAINING_H_
 

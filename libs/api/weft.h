@@ -1,4 +1,5 @@
-// Everything a program that builds and runs graphs needs: link //:weft.
+// Includes everything that a program needs to build and run graphs. Such
+// programs link //:weft.
 #ifndef WEFT_LIBS_API_WEFT_H_
 #define WEFT_LIBS_API_WEFT_H_
 

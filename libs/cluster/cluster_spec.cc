@@ -36,8 +36,8 @@ absl::Status NotAddress(absl::string_view job, absl::string_view what) {
                    " is not an address (\"host:port\")."));
 }
 
-// Describes lists and objects by their kind only: they may be nested deeper
-// than the stack allows.
+// Describes a JSON value for an error. Of lists and objects it returns only the
+// kind, because printing deeply nested values could overflow the stack.
 std::string Describe(const Json& json) {
   return json.is_structured() ? json.type_name() : json.dump();
 }
@@ -68,7 +68,7 @@ absl::Status AddSparse(const std::string& job, const Json& tasks,
     if (!absl::SimpleAtoi(key, &index)) {
       return absl::InvalidArgumentError(
           absl::StrCat("Job \"", job, "\" of the cluster spec: \"", key,
-                       "\" is not a task index."));
+                       "\" is not a task index. Use a number from 0."));
     }
     if (!address.is_string()) return NotAddress(job, Describe(address));
     RETURN_IF_ERROR(spec.AddTask(job, index, address.get<std::string>()));
@@ -119,8 +119,9 @@ absl::StatusOr<ClusterSpec> ParseShort(absl::string_view text) {
   return spec;
 }
 
-// "job {", "job: {" or "job <", perhaps after comments; no other format has a
-// brace or colon there.
+// Returns whether the text is that of a ClusterDef: "job {", "job: {" or "job
+// <", perhaps after comments. No other format has a brace or colon at that
+// position.
 bool IsTextProto(absl::string_view text) {
   if (absl::StartsWith(text, "#")) return true;
   if (!absl::ConsumePrefix(&text, "job")) return false;
@@ -138,7 +139,7 @@ absl::StatusOr<ClusterSpec> ParseClusterDef(absl::string_view text) {
   ClusterSpec spec;
   for (const tf::JobDef& job : cluster.job()) {
     if (job.tasks().empty()) return NoTasks(job.name());
-    // Sorted, so that the same text gives the same error.
+    // Sorted, so that the same text always gives the same error.
     const std::map<int, std::string> tasks(job.tasks().begin(),
                                            job.tasks().end());
     for (const auto& [index, address] : tasks) {
@@ -261,7 +262,8 @@ bool HaveSameAddresses(const ClusterSpec::Tasks& a,
   return a_addresses == b_addresses;
 }
 
-// All tasks of a cluster within one process have port 0.
+// Returns whether all tasks of the cluster are in one process: then their
+// addresses have port 0.
 bool IsOfOneProcess(const std::string& address) {
   return absl::EndsWith(address, ":0");
 }

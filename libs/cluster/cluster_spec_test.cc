@@ -47,12 +47,12 @@ TEST(ClusterSpecTest, ClusterDefTextIsParsed) {
   }
 }
 
-TEST(ClusterSpecTest, AJobMayBeCalledJob) {
+TEST(ClusterSpecTest, NameOfAJobMayBeJob) {
   ASSERT_OK_AND_ASSIGN(const ClusterSpec spec, ClusterSpec::Parse("job|a:1"));
   EXPECT_EQ(spec, (ClusterSpec{{"job", {"a:1"}}}));
 }
 
-TEST(ClusterSpecTest, TasksMayBeLeftOut) {
+TEST(ClusterSpecTest, TaskIndicesMayHaveGaps) {
   for (const char* text : {R"({"worker": {"1": "b:1", "3": "d:1"}})",
                            R"(job { name: "worker" tasks { key: 3 value: "d:1" }
                                 tasks { key: 1 value: "b:1" } })"}) {
@@ -176,9 +176,9 @@ TEST(ClusterSpecTest, MalformedSpecErrorsNameTheDefect) {
   }
 }
 
-// Other text could not be written as JSON: a task that joins with it would
-// crash the coordinator.
-TEST(ClusterSpecTest, AddressesAreUtf8) {
+// An address that is not UTF-8 could not be written as JSON, so a task that
+// joins with it could crash the coordinator.
+TEST(ClusterSpecTest, AddressesMustBeUtf8) {
   EXPECT_THAT(ClusterSpec::Parse("ps|\xa1:2222"),
               StatusIs(absl::StatusCode::kInvalidArgument, "UTF-8"));
   ASSERT_OK_AND_ASSIGN(const ClusterSpec spec,
@@ -188,7 +188,7 @@ TEST(ClusterSpecTest, AddressesAreUtf8) {
   EXPECT_EQ(again, spec);
 }
 
-TEST(ClusterSpecTest, DeepListsAreRefused) {
+TEST(ClusterSpecTest, DeeplyNestedListsAreRefused) {
   const std::string open(1000000, '['), close(1000000, ']');
   EXPECT_THAT(ClusterSpec::Parse("{\"ps\": [" + open + close + "]}"),
               StatusIs(absl::StatusCode::kInvalidArgument, "array"));

@@ -1,7 +1,7 @@
 // DeviceFilters select the tasks and devices of the cluster that a session
-// uses: TensorFlow's ConfigProto.device_filters, a list of partial device
-// names, one of which must be compatible; an empty list passes all. A value,
-// not synchronized.
+// uses. They correspond to TensorFlow's ConfigProto.device_filters, a list of
+// partial device names. A device passes if it is compatible with at least one
+// of them; all devices pass an empty list. A value, not synchronized.
 #ifndef WEFT_LIBS_CLUSTER_DEVICE_FILTERS_H_
 #define WEFT_LIBS_CLUSTER_DEVICE_FILTERS_H_
 
@@ -21,9 +21,10 @@ class DeviceFilters {
   static absl::StatusOr<DeviceFilters> Parse(
       const std::vector<std::string>& filters);
 
-  // Some filter has no part that differs from one of `device`.
+  // Returns whether the device passes: whether some filter has no part that
+  // differs from that part of `device`.
   bool Passes(const DeviceName& device) const;
-  // A device of the task could pass.
+  // Returns whether a device of the task could pass.
   bool PassesTask(const DeviceName& task) const {
     return Passes(task.TaskOnly());
   }

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// A letter, then letters, digits and "_".
+// Returns whether the text is a letter followed by letters, digits and "_".
 bool IsWord(absl::string_view text) {
   return !text.empty() && absl::ascii_isalpha(text[0]) &&
          std::all_of(text.begin(), text.end(),
@@ -24,7 +24,7 @@ absl::StatusOr<std::optional<std::string>> ParseWord(absl::string_view text) {
   if (text == "*") return std::nullopt;
   if (!IsWord(text)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is not a name"));
+        absl::StrCat("'", text, "' is not a valid name"));
   }
   return std::string(text);
 }
@@ -44,7 +44,8 @@ bool IsLegacyType(absl::string_view text) {
   return text == "cpu" || text == "gpu" || text == "CPU" || text == "GPU";
 }
 
-// `fields`: "CPU" or "CPU", "0".
+// Parses the device part of a name; `fields` are {"CPU"} or {"CPU", "0"}, for
+// example.
 absl::Status ParseDevice(absl::Span<const absl::string_view> fields,
                          DeviceName& name) {
   if (name.type || name.index) {
@@ -82,7 +83,7 @@ absl::Status ParsePart(absl::string_view part, DeviceName& name) {
       absl::StrCat("Unknown attribute: '", key, "'"));
 }
 
-// True unless both are set and differ.
+// Returns true unless both are set and differ.
 template <typename T>
 bool Agree(const std::optional<T>& a, const std::optional<T>& b) {
   return !a || !b || *a == *b;

@@ -106,7 +106,7 @@ TEST(DeviceNameTest, FullySpecifiedNameIsRecognized) {
 TEST(DeviceNameTest, MergesTwoRequests) {
   const struct {
     const char *a, *b;
-    const char* merged;  // or, after '!', text contained in the error
+    const char* merged;  // if it begins with '!': text in the error
     const char* soft;
   } cases[] = {
       {"/job:a", "/task:1", "/job:a/task:1", "/job:a/task:1"},
@@ -119,8 +119,8 @@ TEST(DeviceNameTest, MergesTwoRequests) {
       {"/gpu:0", "/device:GPU", "/device:GPU:0", "/device:GPU:0"},
       {"/device:GPU", "/device:*:1", "/device:GPU:1", "/device:GPU:1"},
       {"/device:GPU:0", "/device:*:1", "!incompatible ids", "/device:GPU:*"},
-      // A different type clears the index too, even if only one of them
-      // requests it.
+      // A different type clears the index too, even if only one of the two
+      // names requests an index.
       {"/task:1/device:CPU", "/gpu:1", "!incompatible types", "/task:1"},
       {"/job:a/task:0/gpu:0", "/task:1/cpu:0", "!incompatible tasks",
        "!incompatible tasks"},
@@ -160,7 +160,7 @@ TEST(DeviceNameTest, InnerScopeWinsPartByPart) {
             "/job:worker/task:1/device:CPU:0");
 }
 
-TEST(DeviceNameTest, SpecifiesComparesPartByPart) {
+TEST(DeviceNameTest, SpecificationComparesPartByPart) {
   const DeviceName full = Named("/job:a/replica:0/task:2/cpu:0");
   for (const char* text : {"", "/job:a", "/task:2", "/cpu:0", "/device:CPU"}) {
     EXPECT_TRUE(Named(text).IsSpecificationOf(full)) << text;

@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-// How long a claimed task stays with its process after a loss if it is not
-// asked for heartbeats; also how long a claim is remembered.
+// How long a lost process keeps its task after another process has claimed it,
+// if heartbeats have no timeout. Also how long a claim is remembered then.
 constexpr absl::Duration kGrace = absl::Seconds(5);
 
 absl::Status LeftForGood(const std::string& task, uint64_t incarnation) {
@@ -43,7 +43,7 @@ absl::Status Membership::Join(const std::string& task, uint64_t incarnation,
     if (!claim.ok()) return claim;
     member = {};
   } else if (member.state == State::kLeft) {
-    // Messages that it sent before it left may arrive afterwards.
+    // Messages that a process sent before it left may arrive afterwards.
     return LeftForGood(task, incarnation);
   }
   member.state = State::kAlive;
@@ -81,7 +81,7 @@ absl::Status Membership::RecordHeartbeat(const std::string& task,
   if (member == nullptr) {
     return absl::AbortedError(
         absl::StrCat("This incarnation of ", task,
-                     " is not in the cluster, or no more: it must join."));
+                     " is not, or no longer, in the cluster. It must join."));
   }
   member->last_heard = std::max(member->last_heard, now);
   return absl::OkStatus();

@@ -8,13 +8,15 @@
 //                  lost ----------------------> left
 //                                 Leave
 //
-// A task that has left without joining this table, as reported by itself or
-// others, is no longer expected: NoteLeft changes it from expected to left.
+// NoteLeft changes a task from expected to left. It is called if the task
+// itself or other tasks report that the task has left without joining this
+// table.
 //
-// A process that claims a task while another process has it (ALREADY_EXISTS)
-// does not get it because the other's connection was cut: a live process soon
-// joins again. The task is reserved for it for the timeout. A process that
-// first claims the task after the loss counts as a restart and gets it.
+// A claim is a Join for a task that another live process has; it fails with
+// ALREADY_EXISTS. If the connection of the live process is then cut, the
+// claimant does not get the task, because the live process soon joins again:
+// the task is reserved for it for the timeout. A process that first tries to
+// join after the loss counts as a restarted task and gets the task.
 //
 // A value, not synchronized.
 #ifndef WEFT_LIBS_CLUSTER_MEMBERSHIP_H_
@@ -37,57 +39,69 @@ class Membership {
 
   struct Member {
     State state = State::kExpected;
-    // Of the last Join, or the one that left without joining; 0: neither.
+    // The incarnation of the last Join, or the one that left without joining.
+    // 0: neither has happened.
     uint64_t incarnation = 0;
     absl::Time last_heard;
-    // When another process last claimed the task of a live one.
+    // When another process last claimed the task while it was alive.
     absl::Time last_claimed = absl::InfinitePast();
-    // If lost: until then no other incarnation gets the task.
+    // Only for a lost task: until this time, no other incarnation gets the
+    // task.
     absl::Time kept_until = absl::InfinitePast();
   };
 
-  // A task that is silent for `timeout` is lost; infinite: never.
+  // A task that sends no heartbeat for `timeout` is lost. Infinite: tasks are
+  // never lost for that reason.
   Membership(const ClusterSpec& cluster, absl::Duration timeout);
 
-  // A task joins. Joining again only updates the time. INVALID_ARGUMENT: not a
-  // task of the cluster; ALREADY_EXISTS: another incarnation of it is alive,
-  // with the time it was last heard; ABORTED: it was alive until recently, and
-  // may come back, or this incarnation has left.
+  // Lets a task join. If the same incarnation joins again, only its time is
+  // updated.
+  //
+  // Errors: INVALID_ARGUMENT if the task is not in the cluster; ALREADY_EXISTS,
+  // with the time of its last heartbeat, if another incarnation is alive;
+  // ABORTED if another incarnation was alive until recently and may come back,
+  // or if this incarnation has left.
   absl::Status Join(const std::string& task, uint64_t incarnation,
                     absl::Time now);
-  // Returns ABORTED unless this incarnation is alive.
+  // Records a heartbeat. Returns ABORTED unless this incarnation is alive.
   absl::Status RecordHeartbeat(const std::string& task, uint64_t incarnation,
                                absl::Time now);
-  // The timekeeper was stalled for `missed` until now, and heard no task: all
-  // live tasks may be silent for that much longer.
+  // Must be called if the caller was stalled for the time `missed` until now,
+  // and received no heartbeats meanwhile. Extends the timeouts of all live
+  // tasks by that time.
   void ExtendTimeouts(absl::Duration missed, absl::Time now);
-  // This incarnation has left for good, perhaps while its connection was lost.
-  // Returns false without effect if it does not have the task any more.
+  // Records that this incarnation has left for good, perhaps while its
+  // connection was lost. Returns false, without effect, if it does not have the
+  // task any more.
   bool Leave(const std::string& task, uint64_t incarnation);
-  // The task has left as this incarnation without joining, as reported by
-  // itself or others. Returns false without effect unless the task is expected.
+  // Records that the task has left as this incarnation without joining, as
+  // reported by itself or by other tasks. Returns false, without effect, unless
+  // the task is expected.
   bool NoteLeft(const std::string& task, uint64_t incarnation);
-  // Returns false without effect unless this incarnation was alive.
+  // Records that the connection to this incarnation was lost. Returns false,
+  // without effect, unless it was alive.
   bool Lose(const std::string& task, uint64_t incarnation, absl::Time now);
-  // Returns the tasks that are now lost after a silence; sorted.
+  // Returns the tasks that have sent no heartbeat for too long, sorted; they
+  // are lost from now on.
   std::vector<std::string> Tick(absl::Time now);
-  // When Tick must be called next; infinite future: no task can be lost.
+  // Returns when Tick must be called next; infinite future if no task can be
+  // lost.
   absl::Time NextTick() const;
 
-  // By canonical name; all tasks of the spec.
+  // Returns all tasks of the spec, by canonical name.
   const std::map<std::string, Member>& members() const { return members_; }
   bool IsAlive(const std::string& task) const;
   bool HasLeft(const std::string& task) const;
-  // Canonical names, by job.
+  // Returns the canonical names of the tasks, by job.
   const std::map<std::string, std::vector<std::string>>& tasks_of_job() const {
     return tasks_of_job_;
   }
-  // Jobs whose tasks have all left; sorted.
+  // Returns the jobs whose tasks have all left, sorted.
   std::vector<std::string> FinishedJobs() const;
 
  private:
   Member* FindAlive(const std::string& task, uint64_t incarnation);
-  // OK unless another incarnation has the task.
+  // Returns OK unless another incarnation has the task.
   static absl::Status CheckClaim(const std::string& task, Member& member,
                                  absl::Time now);
 

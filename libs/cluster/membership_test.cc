@@ -56,7 +56,7 @@ TEST_F(MembershipTest, RejoiningOnlyUpdatesTheTime) {
   EXPECT_EQ(members_.NextTick(), now_ + absl::Seconds(8));
 }
 
-TEST_F(MembershipTest, OnlyTasksOfTheSpecJoin) {
+TEST_F(MembershipTest, OnlyTasksOfTheSpecMayJoin) {
   for (const char* task : {"/job:ps/replica:0/task:2", "/job:ps/task:0", ""}) {
     EXPECT_THAT(members_.Join(task, 7, now_),
                 StatusIs(absl::StatusCode::kInvalidArgument, task));
@@ -94,7 +94,7 @@ TEST_F(MembershipTest, ConnectionLossDoesNotHandOverALiveTask) {
   ASSERT_OK(members_.Join(kPs0, 7, at(5)));
   EXPECT_THAT(members_.Join(kPs0, 8, at(6)),
               StatusIs(absl::StatusCode::kAlreadyExists));
-  // The task does not return after the second loss.
+  // After the second loss, the task does not come back before its time is over.
   EXPECT_TRUE(members_.Lose(kPs0, 7, at(6)));
   EXPECT_THAT(members_.Join(kPs0, 8, at(9)),
               StatusIs(absl::StatusCode::kAborted));
@@ -129,7 +129,7 @@ TEST_F(MembershipTest, SameIncarnationRejoinsAfterConnectionLoss) {
   EXPECT_EQ(StateOf(kPs0), State::kAlive);
 }
 
-// A late join request that its leave request has overtaken.
+// A late join request arrives after the leave request that has overtaken it.
 TEST_F(MembershipTest, LateJoinDoesNotReviveATaskThatLeft) {
   ASSERT_OK(members_.Join(kWorker0, 7, now_));
   EXPECT_TRUE(members_.Leave(kWorker0, 7));
@@ -140,7 +140,8 @@ TEST_F(MembershipTest, LateJoinDoesNotReviveATaskThatLeft) {
   ASSERT_OK(members_.Join(kWorker0, 8, now_));
 }
 
-// Otherwise, callers that wait for its job to finish would wait forever.
+// If a lost task could not leave, callers that wait for its job to finish would
+// wait forever.
 TEST_F(MembershipTest, LostTaskMayStillLeave) {
   ASSERT_OK(members_.Join(kWorker0, 7, now_));
   EXPECT_TRUE(members_.Lose(kWorker0, 7, now_));
@@ -174,7 +175,7 @@ TEST_F(MembershipTest, TaskThatNeverJoinedIsIgnored) {
   EXPECT_EQ(StateOf(kPs0), State::kExpected);
 }
 
-TEST_F(MembershipTest, SilenceLosesATask) {
+TEST_F(MembershipTest, TaskWithoutHeartbeatsIsLost) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   ASSERT_OK(members_.Join(kWorker0, 8, now_ + absl::Seconds(1)));
   ASSERT_OK(members_.Join(kPs1, 9, now_ + absl::Seconds(2)));
@@ -190,7 +191,7 @@ TEST_F(MembershipTest, SilenceLosesATask) {
   EXPECT_EQ(members_.NextTick(), now_ + absl::Seconds(9));
 }
 
-TEST_F(MembershipTest, MissedTimeExtendsAllLiveTasks) {
+TEST_F(MembershipTest, MissedTimeExtendsAllTimeouts) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   ASSERT_OK(members_.Join(kPs1, 8, now_));
   EXPECT_TRUE(members_.Lose(kPs1, 8, now_));

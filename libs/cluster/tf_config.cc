@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Jobs whose tasks train, in the order of their trainer indices.
+// The jobs whose tasks train; their order is the order of trainer indices.
 constexpr const char* kTrainers[] = {"chief", "master", "worker"};
 
 absl::Status Wrong(absl::string_view what) {
@@ -33,7 +33,8 @@ std::string NotAnObject(absl::string_view text) {
   return absl::StrCat("is not a JSON object", error.empty() ? "" : ": ", error);
 }
 
-// A number, or a number in quotes, as some launchers write it.
+// Parses the task index: a number, or a number in quotes, as some launchers
+// write it.
 absl::StatusOr<int> ParseIndex(const Json& task) {
   auto it = task.find("index");
   if (it == task.end()) return 0;
@@ -63,8 +64,8 @@ absl::StatusOr<ClusterSpec> ParseCluster(const Json& json) {
 }  // namespace
 
 absl::StatusOr<TfConfig> TfConfig::Parse(absl::string_view text) {
-  // Deeper values are not part of TF_CONFIG; writing them again would need as
-  // deep a stack.
+  // Deeper values are not part of TF_CONFIG, and serializing them again would
+  // need a deep stack.
   constexpr int kMaxDepth = 16;
   const Json json = Json::parse(
       text.begin(), text.end(),
@@ -112,7 +113,8 @@ int TfConfig::trainer_index() const {
       before += cluster.num_tasks(job);
       continue;
     }
-    // Indices need not be dense.
+    // The trainer index is the position of the task in its job, because task
+    // indices may have gaps.
     const auto& tasks = cluster.jobs().at(job);
     return before + static_cast<int>(
                         std::distance(tasks.begin(), tasks.find(task_index)));

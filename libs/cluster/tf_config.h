@@ -1,6 +1,6 @@
 // TfConfig is the content of the environment variable TF_CONFIG: the cluster,
-// and which task of it the program is. Launchers set it, so that one command
-// line serves every task.
+// and the task of the cluster that this program is. Launchers set the variable,
+// so that all tasks can be started with the same command line.
 //
 //   TF_CONFIG='{"cluster": {"ps": ["a:2222"], "worker": ["b:2222", "c:2222"]},
 //               "task": {"type": "worker", "index": 1}}'
@@ -22,25 +22,27 @@ namespace weft {
 
 struct TfConfig {
   ClusterSpec cluster;
-  std::string job_name;  // "type"
-  int task_index = 0;    // 0 if the text has none
+  std::string job_name;  // the key "type" of "task"
+  int task_index = 0;    // 0 if the text has no index
 
-  // An INVALID_ARGUMENT error names the defect or the missing key; also if the
-  // cluster does not have the task, unless that is an evaluator, which
-  // TensorFlow keeps outside of the cluster.
+  // Parses the text. Returns INVALID_ARGUMENT with the defect or the missing
+  // key. It is also an error if the cluster does not have the task, except for
+  // an evaluator, which TensorFlow keeps outside of the cluster.
   static absl::StatusOr<TfConfig> Parse(absl::string_view text);
-  // Null if the variable is unset or empty.
+  // Returns the content of the variable; nullopt if it is unset or empty.
   static absl::StatusOr<std::optional<TfConfig>> FromEnvironment();
 
-  // Whether the program trains: its job is "worker", or "chief" or its older
-  // name "master".
+  // Returns whether the program trains: its job is "worker", "chief", or
+  // "master", which is an older name for "chief".
   bool IsTrainer() const;
-  // The number of training tasks, and the index of this one among them, chief
-  // first. The index REQUIRES: IsTrainer().
+  // num_trainers returns the number of training tasks. trainer_index returns
+  // the index of this task among them; the chief is first. trainer_index
+  // REQUIRES IsTrainer().
   int num_trainers() const;
   int trainer_index() const;
-  // The task that initializes and saves: the task of job "chief" or "master",
-  // or worker 0 if there is no such job.
+  // Returns whether the task is the chief, which initializes variables and
+  // saves checkpoints. The chief is the task of job "chief" or "master"; worker
+  // 0 if there is no such job.
   bool IsChief() const { return IsTrainer() && trainer_index() == 0; }
 };
 

@@ -22,7 +22,7 @@ TEST(TfConfigTest, ClusterAndTaskAreParsed) {
   EXPECT_FALSE(config.IsChief());
 }
 
-TEST(TfConfigTest, TheIndexMayBeLeftOutOrQuoted) {
+TEST(TfConfigTest, IndexMayBeLeftOutOrQuoted) {
   ASSERT_OK_AND_ASSIGN(
       const TfConfig first,
       TfConfig::Parse(
@@ -116,7 +116,7 @@ TEST(TfConfigTest, IsReadFromTheEnvironment) {
   ASSERT_EQ(unsetenv("TF_CONFIG"), 0);
 }
 
-TEST(TfConfigTest, DeepListsAreRefused) {
+TEST(TfConfigTest, DeeplyNestedListsAreRefused) {
   const std::string open(1000000, '['), close(1000000, ']');
   EXPECT_THAT(TfConfig::Parse("{\"cluster\": {\"ps\": " + open + close +
                               "}, \"task\": {\"type\": \"ps\"}}"),

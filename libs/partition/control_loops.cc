@@ -28,7 +28,8 @@ class Finder {
   }
 
  private:
-  // Records where a real loop has its back edges.
+  // Records on which device each loop has its own back edges; these devices
+  // need no control loop for iterating.
   void NoteDrivers() {
     for (const Node* node : graph_.nodes()) {
       if (!IsNextIteration(*node)) continue;
@@ -99,10 +100,10 @@ class Finder {
   const NodeDevices& devices_;
   std::set<std::pair<int, std::string>> driven_;
   ControlLoops found_;
-  absl::Status status_;  // the first error
+  absl::Status status_;  // the first error, if any
 };
 
-// Adds nodes of the control loop of one frame on one device.
+// Adds the nodes of the control loop of one frame on one device.
 class NodeAdder {
  public:
   NodeAdder(Graph& part, const std::string& device, int frame)

@@ -13,20 +13,22 @@ bool IsConstant(const Node& node) {
   return node.type() == "Const" && node.control_inputs().empty();
 }
 
-// Both contain the same node, so one encloses the other.
+// Returns the outer one of two frames. Both contain the same node, so one of
+// them encloses the other.
 int Outermost(int a, int b) {
   if (a == kNone || b == kNone) return a == kNone ? b : a;
   return a < b ? a : b;
 }
 
-// A Merge in a loop has one input in its first iteration and another later: it
-// is silent in its own frame only if that is true of all of them.
+// Returns silent_in of a Merge, as far as it follows from the inputs. A Merge
+// in a loop has one input in its first iteration and another one later, so it
+// is silent in its own frame only if all of its inputs are.
 int SilenceOfMergeInputs(const Node& merge, const LoopStructure& loops) {
   const int frame = loops.InputFrame(merge);
   int enclosing = kNone;
   bool all_in_frame = true;
   for (const OutputTensor& input : merge.inputs()) {
-    // The back edge of a loop comes from a later node.
+    // An input from a later node is the back edge of a loop.
     const bool seen = input.node->id() < merge.id();
     const int silent = seen ? loops.silent_in[input.node->id()] : kNone;
     if (silent == frame) continue;
@@ -58,7 +60,7 @@ int SilentIn(const Node& node, const LoopStructure& loops) {
   if (IsEnter(node) && !IsConstantEnter(node)) {
     return Outermost(silent, loops.OutputFrame(node));
   }
-  // Once for all iterations.
+  // An Exit has one value for all iterations of its frame.
   if (IsExit(node) && silent == frame) return kNone;
   return silent;
 }

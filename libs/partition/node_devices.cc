@@ -20,8 +20,8 @@ bool IsSmallConstant(const Node& node) {
          value->num_elements() * DataTypeSize(value->dtype()) <= kMaxBytes;
 }
 
-// Returns "/device:CPU" of a full name: another type of device may lack a
-// kernel for the constant.
+// Returns the device type ("/device:CPU") in a full name. A device of another
+// type may lack a kernel for the constant.
 absl::string_view TypeOf(absl::string_view device) {
   const size_t begin = device.rfind("/device:");
   if (begin == absl::string_view::npos) return device;
@@ -67,8 +67,10 @@ void NodeDevices::MoveExits() {
   }
 }
 
-// A copied node's consumers are known once all later nodes are: back edges end
-// at Merge nodes, which are not copied.
+// Copies nodes to the devices of their consumers. Copied nodes are visited from
+// last to first, so that all consumers of a node are known before the node.
+// Back edges, which end at earlier Merge nodes, do not matter because Merge
+// nodes are not copied.
 void NodeDevices::CopyToConsumers() {
   for (const Node* node : graph_.nodes()) {
     if (!IsCopied(*node)) Fetch(*node);
@@ -103,7 +105,8 @@ void NodeDevices::FetchConstant(const Node& constant,
   const bool is_small = IsSmallConstant(constant);
   for (const std::string& device : wanted) {
     const bool is_copied = is_small && TypeOf(device) == TypeOf(placed);
-    // Otherwise it is sent from where it was placed.
+    // A constant that is not copied is sent from the device on which it was
+    // placed.
     AddDevices(constant, {is_copied ? device : placed});
   }
 }

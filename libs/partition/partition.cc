@@ -40,9 +40,11 @@ class Partitioner {
   struct Part {
     std::unique_ptr<Graph> graph;
     std::unique_ptr<GraphCopier> copier;
-    // Sources of control edges that already have a _Recv here.
+    // The sources of control edges for which this device already has a _Recv,
+    // with that _Recv.
     std::map<const Node*, const Node*> control_receives;
-    // Frame -> the node that triggers its _Recv nodes; null outside loops.
+    // Maps each frame to the node that triggers its _Recv nodes; null outside
+    // loops.
     std::map<int, const Node*> triggers = {{0, nullptr}};
   };
 
@@ -114,7 +116,7 @@ class Partitioner {
     return absl::OkStatus();
   }
 
-  // Sends an empty tensor that is produced after `source` has run.
+  // Sends an empty tensor to `part` after `source` has run.
   absl::Status JoinControl(const Node& source, const std::string& device,
                            Part& part) {
     const std::string& from = devices_.Home(source);
@@ -135,7 +137,8 @@ class Partitioner {
     return absl::OkStatus();
   }
 
-  // Adds _Send and _Recv; `named` is the edge's name in errors.
+  // Adds a _Send and a _Recv for `value`. `named` is the output that errors
+  // name.
   absl::StatusOr<const Node*> AddPair(Part& sender, const OutputTensor& value,
                                       const OutputTensor& named,
                                       const std::string& device,

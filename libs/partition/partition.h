@@ -12,19 +12,20 @@
 
 namespace weft {
 
-// Returns device -> its nodes, devices sorted by name. Each output that another
-// device needs is sent once to that device, however many nodes consume it
-// there; a control edge sends an empty tensor. Edges are numbered from 1 by
-// attr `edge`, in both of their nodes, identically in each call for the same
-// graph.
+// Returns a map from each device, sorted by name, to the graph of its nodes.
+// Each output that another device needs is sent to that device once, however
+// many nodes consume it there; for a control edge an empty tensor is sent.
+// Edges are numbered from 1. Both nodes of an edge have the number as attr
+// `edge`, and the same graph always gets the same numbers.
 //
-// A loop may span several devices: an edge inside it carries a value for each
-// iteration, and devices that hold a part of it get nodes that iterate with it
-// (control_loops.h). Enter, NextIteration and Exit nodes, and constants used in
-// loops, may run elsewhere than placed (node_devices.h).
+// A loop may span several devices. An edge inside it then carries a value in
+// each iteration, and devices that hold a part of the loop get nodes that
+// iterate with it (control_loops.h). Enter, NextIteration and Exit nodes, and
+// constants used in loops, may run on other devices than they were placed on
+// (node_devices.h).
 //
-// REQUIRES: `graph` is placed. INVALID_ARGUMENT if a loop is malformed;
-// UNIMPLEMENTED if an edge between devices has no value in some iterations.
+// Returns INVALID_ARGUMENT if a loop is malformed, UNIMPLEMENTED if an edge
+// between devices has no value in some iterations. REQUIRES: `graph` is placed.
 absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> PartitionGraph(
     const Graph& graph);
 

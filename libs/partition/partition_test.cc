@@ -29,7 +29,7 @@ class PartitionTest : public ::testing::Test {
                         .op = "Const",
                         .attrs = {{"dtype", value.dtype()}, {"value", value}}});
   }
-  // A constant that is large enough to be sent.
+  // Adds a constant that is large enough to be sent instead of copied.
   const Node* Large(const std::string& device, const std::string& name) {
     return Const(device, name, Tensor(DT_FLOAT, {257}));
   }
@@ -53,8 +53,8 @@ class PartitionTest : public ::testing::Test {
   Graph graph_{StandardOps()};
 };
 
-// Builds for (v = begin; v < limit; v = body(v)), with given devices of the
-// nodes.
+// Builds a graph of "for (v = begin; v < limit; v = body(v))", with given
+// devices of the nodes.
 class LoopPartitionTest : public PartitionTest {
  protected:
   struct Devices {
@@ -73,8 +73,8 @@ class LoopPartitionTest : public PartitionTest {
                                   {"parallel_iterations", 7}}});
   }
 
-  // Returns the Exit. `body` adds nodes that lead from its argument, live while
-  // the loop continues, to the next value.
+  // Adds the loop and returns its Exit. `body` adds nodes that compute the next
+  // value from its argument, which is alive while the loop continues.
   template <typename Body>
   const Node* Loop(const std::string& frame, const Devices& on,
                    const Node* begin, const Node* limit, Body body) {
@@ -111,8 +111,8 @@ class LoopPartitionTest : public PartitionTest {
                 [&](const Node* in) { return Identity(on.body, "body", in); });
   }
 
-  // Checks that each part alone is a graph that can run, with well-formed
-  // loops.
+  // Partitions the graph, and checks that each part alone is a graph that can
+  // run, with well-formed loops.
   Parts Partition() {
     auto parts = PartitionGraph(graph_);
     EXPECT_OK(parts);
@@ -134,7 +134,8 @@ class LoopPartitionTest : public PartitionTest {
     return result;
   }
 
-  // Returns the node that triggers the receiver of `tensor`; null: none.
+  // Returns the node that triggers the receiver of `tensor`; null if there is
+  // none.
   static const Node* TriggerOf(const Graph& part, const std::string& tensor) {
     for (const Node* node : part.nodes()) {
       if (node->type() != "_Recv") continue;
@@ -189,7 +190,7 @@ TEST_F(PartitionTest, SmallConstantIsCopiedToItsConsumers) {
   const Node* rate = Const(kA, "rate");
   Identity(kB, "y", rate);
   Identity(kC, "z", rate);
-  NoOp(kA, "after", {rate});  // it waits for nothing
+  NoOp(kA, "after", {rate});  // needs no order
   auto parts = PartitionGraph(graph_);
   ASSERT_OK(parts);
   EXPECT_EQ(parts->at(kA)->num_nodes(), 1);
@@ -219,7 +220,7 @@ TEST_F(PartitionTest, OtherConstantsAreSent) {
   EXPECT_EQ(Count(*parts->at(kA), "Const"), 4);
 }
 
-TEST_F(PartitionTest, AControlEdgeSendsAnEmptyTensor) {
+TEST_F(PartitionTest, ControlEdgeSendsAnEmptyTensor) {
   const Node* first = NoOp(kA, "first", {});
   NoOp(kB, "second", {first});
   NoOp(kB, "third", {first});
@@ -244,7 +245,8 @@ TEST_F(LoopPartitionTest, DeviceWithPartOfALoopGetsAControlLoop) {
   Loop({.body = kB});
   const Parts parts = Partition();
   const Graph& b = *parts.at(kB);
-  // Const -> Enter -> Merge -> Switch -> NextIteration -> Merge.
+  // The control loop is Const -> Enter -> Merge -> Switch -> NextIteration ->
+  // Merge.
   const Node* merge = TriggerOf(b, "w/switch:1");
   ASSERT_NE(merge, nullptr);
   ASSERT_EQ(merge->type(), "Merge");
@@ -259,24 +261,24 @@ TEST_F(LoopPartitionTest, DeviceWithPartOfALoopGetsAControlLoop) {
   EXPECT_EQ(choose->type(), "Switch");
   EXPECT_EQ(next->input(0).index, 1);
   EXPECT_EQ(choose->input(0).node, merge);
-  // The condition is received once per iteration, too.
+  // The loop's condition is also received once per iteration.
   EXPECT_EQ(choose->input(1).node->type(), "_Recv");
   EXPECT_EQ(TriggerOf(b, "w/condition:0"), merge);
-  // The device of the real loop has its condition itself.
+  // The device of the real loop does not receive the condition.
   const Node* back = TriggerOf(*parts.at(kA), "body:0");
   ASSERT_NE(back, nullptr);
   EXPECT_EQ(back->input(1).node->input(0).node->input(1).node->name(),
             "w/condition");
 }
 
-TEST_F(LoopPartitionTest, EnterAndNextIterationFollowTheirMerge) {
+TEST_F(LoopPartitionTest, EnterAndNextIterationRunWithTheirMerge) {
   Identity(kA, "after", Loop({.enter = kB, .exit = kC, .next = kC}));
   const Parts parts = Partition();
   EXPECT_EQ(parts.size(), 1u);
   EXPECT_EQ(parts.at(kA)->num_nodes(), graph_.num_nodes());
 }
 
-TEST_F(LoopPartitionTest, AnInvariantCrossesOnceOutsideTheLoop) {
+TEST_F(LoopPartitionTest, LoopInvariantIsSentOnceOutsideTheLoop) {
   Loop({.limit = kA, .condition = kB});
   const Parts parts = Partition();
   const Graph& b = *parts.at(kB);
@@ -288,7 +290,7 @@ TEST_F(LoopPartitionTest, AnInvariantCrossesOnceOutsideTheLoop) {
   EXPECT_EQ(parts.at(kA)->FindNode("w/limit"), nullptr);
 }
 
-TEST_F(LoopPartitionTest, AConstantUsedInALoopIsCopied) {
+TEST_F(LoopPartitionTest, ConstantUsedInALoopIsCopied) {
   const Node* step = Const(kC, "step");
   Loop("w", {}, Const(kA, "begin"), Const(kA, "bound"), [&](const Node* in) {
     return Add(kB,
@@ -301,7 +303,7 @@ TEST_F(LoopPartitionTest, AConstantUsedInALoopIsCopied) {
   EXPECT_EQ(Count(*parts.at(kC), "_Send"), 0);
 }
 
-TEST_F(LoopPartitionTest, InnerControlLoopsFollowOuterOnes) {
+TEST_F(LoopPartitionTest, InnerControlLoopsFollowOuterControlLoops) {
   Loop("outer", {}, Const(kA, "begin"), Const(kA, "bound"),
        [&](const Node* in) {
          return Loop("inner", {.body = kB}, in, in, [&](const Node* inner) {
@@ -318,8 +320,8 @@ TEST_F(LoopPartitionTest, InnerControlLoopsFollowOuterOnes) {
   EXPECT_EQ(TriggerOf(b, "outer/condition:0"), outer);
 }
 
-// Device B computes a value of an invariant alone: it receives nothing from the
-// loop, and still has to send in each iteration.
+// Device B computes a value from a loop invariant alone. It receives nothing
+// from the loop, but still has to send the value in each iteration.
 TEST_F(LoopPartitionTest, SendingDeviceGetsAControlLoop) {
   const Node* factor = Const(kA, "factor");
   const Node* enter = Enter(kA, "factor/enter", factor, "w", true);

@@ -1,5 +1,5 @@
-// Targets for the fuzzers of cluster specs and device names, and the replay of
-// their corpora: parsers of input from users and peers. They must return for
+// Fuzz targets for cluster specs and device names, which come from users and
+// peers. Also used to replay the fuzzers' corpora. The parsers must return for
 // any text.
 #ifndef WEFT_LIBS_CLUSTER_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_CLUSTER_TESTING_FUZZ_TARGETS_H_
@@ -17,8 +17,8 @@
 
 namespace weft {
 
-// JSON, the text form of a ClusterDef, the command-line form, or a whole
-// TF_CONFIG.
+// Parses a text as a cluster spec (JSON, a ClusterDef in text form, or the
+// command-line form) and as a whole TF_CONFIG.
 inline void FuzzClusterSpec(absl::string_view text) {
   if (const auto spec = ClusterSpec::Parse(text); spec.ok()) {
     const auto again = ClusterSpec::Parse(spec->ToString());
@@ -38,8 +38,8 @@ inline void FuzzClusterSpec(absl::string_view text) {
                  config->trainer_index() < config->num_trainers());
 }
 
-// One name per line; they are also compared with each other, and used as
-// filters.
+// Parses each line as a device name. Also compares the names with each other,
+// and uses them as filters.
 inline void FuzzDeviceName(absl::string_view text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
   if (lines.size() > 8) lines.resize(8);
