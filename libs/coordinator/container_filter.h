@@ -14,15 +14,16 @@ namespace weft {
 
 class ContainerFilter {
  public:
-  // No container named: each device's default container. INVALID_ARGUMENT as in
-  // DeviceFilters::Parse.
+  // If `containers` is empty, selects each device's default container. Returns
+  // the INVALID_ARGUMENT errors of DeviceFilters::Parse.
   static absl::StatusOr<ContainerFilter> Create(
       const std::vector<std::string>& containers,
       const std::vector<std::string>& device_filters);
 
-  // By full name.
+  // Returns whether a reset affects the task, which is given by its full name.
   bool PassesTask(const std::string& task) const;
-  // Matches a container on a device, by full name, of a task that passes.
+  // Returns whether a reset clears the container on the device, which is given
+  // by its full name. The device's task must pass, too.
   bool Passes(const std::string& container, const std::string& device) const;
 
  private:

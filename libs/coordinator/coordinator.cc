@@ -57,8 +57,8 @@ absl::Status Coordinator::Impl::Stopping() const {
       absl::StrCat("The coordinator at ", options_.task, " is shutting down."));
 }
 
-// Counted, so that no line is logged after Close has returned: the logger may
-// be gone then.
+// Lines that were not logged yet are counted, and Close waits for them, because
+// the logger may be destroyed after Close has returned.
 void Coordinator::Impl::Log(Severity severity, std::string line,
                             DeferredCallbacks& callbacks) {
   if (options_.logger == nullptr || closed_) return;

@@ -1,9 +1,10 @@
-// Coordinator implements protocol::Coordinator: it knows the cluster and places
-// graphs on it. Its state is soft: a new coordinator learns everything from the
-// tasks.
+// Coordinator implements protocol::Coordinator: it tracks the tasks of the
+// cluster and places graphs on them. Its state is soft: a new coordinator
+// learns everything from the tasks.
 //
-// Threads: all methods may be called from any thread; answers come without the
-// lock held, on the thread that completed them, or a timer's.
+// Threads: all methods may be called from any thread. Answers are passed
+// without holding the lock, on the thread that completed the call or on a
+// timer's thread.
 #ifndef WEFT_LIBS_COORDINATOR_COORDINATOR_H_
 #define WEFT_LIBS_COORDINATOR_COORDINATOR_H_
 
@@ -25,12 +26,13 @@ namespace weft {
 
 struct CoordinatorOptions {
   Scheduler* scheduler = nullptr;  // never null; must outlive the coordinator
-  Random* random = nullptr;        // likewise
+  Random* random = nullptr;        // never null; must outlive the coordinator
   ClusterSpec cluster;
-  std::string task;          // the task that hosts it
-  uint64_t incarnation = 0;  // of that task; never 0
-  // How often tasks report, and how long they may be silent; infinite: they
-  // need not report at all.
+  std::string task;          // the coordinator's task
+  uint64_t incarnation = 0;  // the task's incarnation; never 0
+  // The interval between the heartbeats of a task, and the time without
+  // heartbeats after which a task is lost. Infinite: tasks need not send
+  // heartbeats.
   absl::Duration heartbeat_interval = absl::Seconds(1);
   absl::Duration heartbeat_timeout = absl::Seconds(5);
   Logger* logger = nullptr;  // may be null
@@ -39,7 +41,7 @@ struct CoordinatorOptions {
 class Coordinator : public protocol::Coordinator {
  public:
   explicit Coordinator(const CoordinatorOptions& options);
-  ~Coordinator() override;  // as Close
+  ~Coordinator() override;  // calls Close
 
   void Join(const protocol::JoinRequest& request, absl::Time deadline,
             Answer<protocol::JoinReply> done) override;
@@ -64,34 +66,35 @@ class Coordinator : public protocol::Coordinator {
                   Answer<protocol::ClusterStatus> done) override;
   void Shutdown(absl::Time deadline, Done done) override;
 
-  // The task that hosts the coordinator begins to stop: calls that wait for
-  // tasks or reports fail with UNAVAILABLE, and so does each later call that
-  // would have to wait.
+  // Called when the task that hosts the coordinator begins to stop. Calls that
+  // wait for tasks or reports fail with UNAVAILABLE, and so does each later
+  // call that has to wait.
   void EndWaits();
 
-  // Fails waiting calls with UNAVAILABLE. After it returns, no task is declared
-  // lost for missed heartbeats, and nothing is logged. Blocks while a line is
-  // being logged.
+  // Fails waiting calls with UNAVAILABLE. After Close returns, no task is
+  // declared lost for missed heartbeats, and nothing is logged. Blocks while a
+  // line is being logged.
   void Close();
 
-  // Whether each other live task has received a heartbeat reply with the
-  // currently finished jobs: it has sent another heartbeat since that reply.
+  // Returns whether each other live task has received a heartbeat reply with
+  // the currently finished jobs. That is known once the task has sent another
+  // heartbeat after that reply.
   bool HaveAllAcknowledged() const;
 
-  // Whether this incarnation of the task has left cleanly.
+  // Returns whether this incarnation of the task has left cleanly.
   bool HasLeft(const std::string& task, uint64_t incarnation) const;
 
-  // The number of tasks of the cluster in each state.
+  // Returns the number of tasks of the cluster in each state.
   std::map<protocol::TaskState, int> CountTasks() const;
 
-  // The connection to a task was lost; the task counts as lost until it joins
-  // again.
+  // Records that the connection to a task was lost. The task counts as lost
+  // until it joins again.
   void OnTaskLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why);
 
  private:
   class Impl;
-  // Shared with the timers, which hold weak references.
+  // Shared with the timers, which hold weak references to it.
   const std::shared_ptr<Impl> impl_;
 };
 

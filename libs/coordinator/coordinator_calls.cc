@@ -1,4 +1,5 @@
-// Waiting calls: for tasks to join or to report, and for earlier calls.
+// Implements waiting calls: they wait for tasks to join or to report, or for
+// earlier calls.
 #include <algorithm>
 #include <utility>
 
@@ -12,10 +13,11 @@ namespace {
 using protocol::PlacementReply;
 using protocol::PlacementRequest;
 
-// When a line first says what a call waits for; the interval then doubles with
-// each line.
+// After this time a log line says what a call waits for. The interval doubles
+// with each further line.
 constexpr absl::Duration kLogAfter = absl::Seconds(10);
-// How long a status waits for reports, whatever the heartbeat interval.
+// The limits of the time that a status request waits for reports, whatever the
+// heartbeat interval is.
 constexpr absl::Duration kMinReportTime = absl::Seconds(2);
 constexpr absl::Duration kMaxReportTime = absl::Seconds(5);
 
@@ -26,7 +28,8 @@ void Coordinator::Impl::Place(const PlacementRequest& request,
                               std::shared_ptr<Cancellation> cancellation,
                               Answer<PlacementReply> done) {
   WaitingCall call;
-  // Control threads end calls, and must not free the graph, which may be large.
+  // The graph, which may be large, is freed on the graph pool. Control threads,
+  // which end calls, must not free it.
   call.request = FreeOn(scheduler_, Pool::kGraph,
                         std::make_unique<const PlacementRequest>(request));
   call.place_done = std::move(done);
@@ -34,7 +37,7 @@ void Coordinator::Impl::Place(const PlacementRequest& request,
   call.deadline = deadline;
   absl::StatusOr<DeviceFilters> filters =
       DeviceFilters::Parse(request.device_filters);
-  // The graph may be large.
+  // Check the inputs before acquiring the lock, because the graph may be large.
   const absl::Status inputs = CheckInputs(request.graph);
   DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
@@ -52,7 +55,7 @@ absl::Status Coordinator::Impl::CheckRequest(const PlacementRequest& request) {
   if (task == nullptr || !task->has_devices) {
     return absl::InvalidArgumentError(absl::StrCat(
         "\"", request.task,
-        "\" can't be the master of a session: it is not a task with "
+        "\" can't be the master of a session, because it is not a task with "
         "devices of the cluster ",
         options_.cluster.ToString(), "."));
   }
@@ -79,7 +82,8 @@ void Coordinator::Impl::ListDevices(
   Begin(std::move(call), callbacks);
 }
 
-// Tasks report with their heartbeats; the call waits for two of them.
+// Tasks send their reports with heartbeats, so the call waits up to two
+// heartbeat intervals.
 void Coordinator::Impl::GetFreshCluster(absl::Time deadline,
                                         Answer<ClusterStatus> done) {
   WaitingCall call;
@@ -178,7 +182,8 @@ std::vector<uint64_t> Coordinator::Impl::CallIds() const {
 
 void Coordinator::Impl::AwaitReport(const std::string& task,
                                     WaitingCall& call) {
-  if (call.request == nullptr) return;  // devices are known
+  // the call does not need the task's resources
+  if (call.request == nullptr) return;
   if (!tasks_.members().IsAlive(task)) return;
   if (tasks_.Find(task)->awaits_report) call.reporting.insert(task);
 }
@@ -204,7 +209,7 @@ void Coordinator::Impl::OnTaskGone(const std::string& task,
       call.is_outdated = true;
       if (tasks_.IsMissing(task, call.own_task())) {
         call.missing.insert(task);
-      } else {  // it was lost before it left
+      } else {  // the task was lost before it left
         may_go_on |= call.missing.erase(task) > 0;
       }
     }
@@ -251,8 +256,8 @@ void Coordinator::Impl::Advance(uint64_t id, DeferredCallbacks& callbacks) {
   });
 }
 
-// The master of a session joins before it is asked for sessions, but may be
-// reconnecting.
+// Checks the incarnation of the session's master. A master joins before clients
+// can create sessions at it, but it may be reconnecting now.
 absl::Status Coordinator::Impl::CheckMaster(const WaitingCall& call) const {
   if (call.request == nullptr) return absl::OkStatus();
   const uint64_t alive = tasks_.AliveIncarnation(call.request->task);
@@ -264,8 +269,8 @@ absl::Status Coordinator::Impl::CheckMaster(const WaitingCall& call) const {
                    absl::Hex(alive), "). Connect again."));
 }
 
-// Deregisters from the cancellation before the call is answered, and without
-// the lock, because the callback acquires it.
+// Removes the call. Before the call is answered, its cancellation callback must
+// be deregistered without the lock, because the callback acquires it.
 WaitingCall Coordinator::Impl::Remove(Calls::iterator it,
                                       DeferredCallbacks& callbacks) {
   WaitingCall call = std::move(it->second);

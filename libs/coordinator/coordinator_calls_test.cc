@@ -1,4 +1,4 @@
-// Placements and lists of devices wait for tasks.
+// Tests how placements and lists of devices wait for tasks.
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// Counts the closures of the graph pool.
+// Counts the closures that run on the graph pool.
 class GraphWork : public SimulatedScheduler::Part {
  public:
   explicit GraphWork(SimulatedScheduler& all)
@@ -68,7 +68,7 @@ TEST_F(CoordinatorTest, DeadlineErrorNamesMissingTasks) {
 
 TEST_F(CoordinatorTest, LongWaitIsLoggedAtDoublingIntervals) {
   auto reply = BeginPlace(RequestOf(1, kWorker0, {}), absl::Seconds(79));
-  scheduler_.AdvanceBy(absl::Seconds(85));  // after 10, 20 and 40 seconds
+  scheduler_.AdvanceBy(absl::Seconds(85));  // lines at 10, 30, 70 s
   EXPECT_TRUE(reply.has_come());
   int lines = 0;
   for (const std::string& line : logger_.lines()) {
@@ -132,7 +132,8 @@ TEST_F(CoordinatorTest, TaskThatLeftIsNeitherWaitedForNorUsed) {
   EXPECT_OK(Place(2, kWorker0, {NodeOf(Var("z"), "/job:ps/task:0")}));
 }
 
-// The live tasks report it, as the previous coordinator has told them.
+// The live tasks report which tasks have left, as the previous coordinator has
+// told them.
 TEST_F(CoordinatorTest, TasksThatLeftEarlierAreNotWaitedFor) {
   JoinAll();
   Leave(kPs0);
@@ -146,7 +147,7 @@ TEST_F(CoordinatorTest, TasksThatLeftEarlierAreNotWaitedFor) {
   EXPECT_FALSE(reply.has_come());
   JoinRequest join = JoinOf(kWorker0, 1);
   join.left = before.left;
-  join.left.push_back({kPs1, 1});  // it has joined
+  join.left.push_back({kPs1, 1});  // this task has joined, so it has not left
   join.left.push_back({"/job:nobody/replica:0/task:0", 1});
   ASSERT_OK(Join(join));
   scheduler_.RunUntilIdle();
@@ -154,7 +155,8 @@ TEST_F(CoordinatorTest, TasksThatLeftEarlierAreNotWaitedFor) {
   EXPECT_THAT(reply.get()->devices, ElementsAre(Cpu(kPs1)));
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLeft);
   EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
-  // Once it is back, it is used, and its previous process is not.
+  // Once the new process of kPs0 joins, it is used, and its previous process is
+  // refused.
   EXPECT_THAT(Join(JoinOf(kPs0, 1)), StatusIs(absl::StatusCode::kAborted));
   JoinAs(kPs0, 2);
   EXPECT_OK(Place(2, kWorker0, {NodeOf(Var("z"), "/job:ps/task:0")}));
@@ -202,7 +204,8 @@ TEST_F(CoordinatorTest, TaskThatReturnsSoonIsUsed) {
   EXPECT_THAT(placed.devices, ElementsAre(Cpu(kPs1)));
 }
 
-// The waiting time for the first is over by then.
+// The placement waits 5 seconds in total, not 5 seconds for each task that has
+// left.
 TEST_F(CoordinatorTest, TasksThatLeftAreNotWaitedForTwice) {
   JoinAll();
   Leave(kPs0);
@@ -217,7 +220,8 @@ TEST_F(CoordinatorTest, TasksThatLeftAreNotWaitedForTwice) {
   EXPECT_THAT(reply.get(), StatusIs(absl::StatusCode::kAborted, kPs1));
 }
 
-// Its nodes there are lost; others can still be added.
+// The session's nodes on kPs1 are lost, but other nodes can still be added to
+// its graph.
 TEST_F(CoordinatorTest, GraphMayHaveOldNodesOnTaskThatLeft) {
   JoinAll();
   Leave(kPs1);

@@ -83,11 +83,11 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   using Calls = std::map<uint64_t, WaitingCall>;
-  // By task and container.
+  // Numbers of sessions, by task and by container.
   using SessionsByContainer = std::map<std::string, std::map<std::string, int>>;
 
   absl::Time Now() const { return scheduler_.clock().Now(); }
-  // Logs after the lock is released: a logger may be slow.
+  // Logs the line after the lock is released, because a logger may be slow.
   void Log(Severity severity, std::string line, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -101,7 +101,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   void LogRefusal(const JoinRequest& request, const absl::Status& why,
                   DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // FAILED_PRECONDITION for a task that claims to be of another cluster.
+  // Returns FAILED_PRECONDITION if the task belongs to another cluster by its
+  // uuid.
   absl::Status CheckUuid(const JoinRequest& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SettleUuid(const std::string& told)
@@ -114,11 +115,12 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MustStop(const std::string& task) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether this process sent its Leave before it joined.
+  // Returns whether the process that wants to join has already sent its Leave
+  // request.
   bool HasLeftEarly(const JoinRequest& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Records the early leaves of this cluster, and forgets all others, once the
-  // uuid is final.
+  // Once the cluster's uuid is final: records the early leaves of tasks of this
+  // cluster, and forgets all other early leaves.
   void SettleEarlyLeaves(DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecordLeave(const std::string& task, DeferredCallbacks& callbacks)
@@ -128,15 +130,15 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropTask(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Records tasks that left before they joined this coordinator, as reported by
-  // `reporter`.
+  // Records tasks that have left before this coordinator knew them, as reported
+  // by `reporter`.
   void NoteLeft(const std::vector<protocol::LeftTask>& left,
                 const std::string& reporter, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Counts that the task has left, or is back.
+  // Counts that the task has left or has come back, as a new version.
   void CountChange(const std::string& task)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the tasks that left or came back after that version.
+  // Returns the tasks that have left or come back since that version.
   std::vector<protocol::LeftTask> LeftSince(uint64_t version) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UpdateFinishedJobs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -150,7 +152,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Begin(WaitingCall call, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns false if it is cancelled already.
+  // Watches the call's cancellation. Returns false if the call is already
+  // cancelled.
   bool WatchCancellation(uint64_t id, WaitingCall& call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ArmTimer(uint64_t id, WaitingCall& call)
@@ -160,7 +163,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Stopping() const;
   std::vector<uint64_t> CallIds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A placement waits for the first report of a task that has joined.
+  // Makes a placement wait for the first report of the task, if the task has
+  // joined and has not sent a report yet.
   void AwaitReport(const std::string& task, WaitingCall& call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnTaskJoined(const std::string& task, DeferredCallbacks& callbacks)
@@ -169,7 +173,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TaskReported(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Continues a call, or ends it, if there is nothing to wait for.
+  // Continues the call, or answers it, if it does not have to wait any more.
   void Advance(uint64_t id, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerStatus(Calls::iterator call, DeferredCallbacks& callbacks)
@@ -206,30 +210,32 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);
-  // No task can know another uuid.
+  // Whether the uuid is final: no task can have another one.
   bool uuid_is_settled_ ABSL_GUARDED_BY(mutex_) = false;
   TaskTable tasks_ ABSL_GUARDED_BY(mutex_);
   ResourceRegister register_ ABSL_GUARDED_BY(mutex_);
-  // By task: the last Leave of a process that had not joined, until the
-  // cluster's uuid is final.
+  // For each task, the last Leave request of a process that had not joined.
+  // Kept until the cluster's uuid is final.
   std::map<std::string, protocol::LeaveRequest> early_leaves_
       ABSL_GUARDED_BY(mutex_);
   FinishedJobs finished_jobs_ ABSL_GUARDED_BY(mutex_);
-  // The number of times that tasks have left or come back, from 1; and when
-  // each task last did.
+  // left_version_ counts how often tasks have left or come back, starting from
+  // 1. left_changes_ is the version of each task's last change.
   uint64_t left_version_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<std::string, uint64_t> left_changes_ ABSL_GUARDED_BY(mutex_);
-  // How often each task was sent these.
+  // The number of heartbeat replies that each task was sent since the finished
+  // jobs last changed.
   std::map<std::string, int64_t> beats_since_ ABSL_GUARDED_BY(mutex_);
   // The last task and incarnation whose join was refused.
   std::pair<std::string, uint64_t> last_refused_ ABSL_GUARDED_BY(mutex_);
-  LineLimit refusals_ ABSL_GUARDED_BY(mutex_);  // lines about these
+  LineLimit refusals_ ABSL_GUARDED_BY(mutex_);  // about refused joins
   Scheduler::TimerId tick_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time tick_due_ ABSL_GUARDED_BY(mutex_);
-  bool was_late_ ABSL_GUARDED_BY(mutex_) = false;  // the last tick
-  // Infinite future: no shutdown was requested.
+  // whether the last tick was late
+  bool was_late_ ABSL_GUARDED_BY(mutex_) = false;
+  // When a shutdown was requested; infinite future if it was not.
   absl::Time stopping_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  // No call may wait for tasks or reports any more.
+  // Whether calls that would have to wait for tasks or reports fail instead.
   bool ends_waits_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_call_ ABSL_GUARDED_BY(mutex_) = 1;
   Calls calls_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// Members: joining, heartbeats, leaving and losses.
+// Implements the membership of tasks: joining, heartbeats, leaving and losses.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -53,7 +53,8 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   const bool is_new_process = before == members.end() ||
                               before->second.incarnation != request.incarnation;
   if (absl::Status status = tasks_.Join(request, Now()); !status.ok()) {
-    // Earlier statements of a task that has left do not matter.
+    // The refusal is not logged if the process has already left: it is then a
+    // late request.
     const bool has_left =
         state == Membership::State::kLeft && absl::IsAborted(status);
     if (!has_left) LogRefusal(request, status, callbacks);
@@ -76,11 +77,13 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   beats_since_.erase(request.task);
   register_.AddTask(request.task);
   if (state == Membership::State::kLost) {
-    // Only the other tasks know what their sessions declare on its devices.
+    // Sessions of other tasks may have declared resources on this task's
+    // devices. Only those tasks know them, so their reports are requested.
     register_.WantSessions();
   }
   if (request.reports_later) {
-    // The last report of a live member is still known.
+    // The last report of a live task is still valid, so only others must report
+    // again.
     if (state != Membership::State::kAlive) {
       tasks_.Find(request.task)->awaits_report = true;
     }
@@ -89,8 +92,9 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   } else {
     TakeReport(request.task, request.report, callbacks);
     register_.AnswerJoin(request.task);
-    // The report may be older than this coordinator: a session that ended since
-    // was reported to the previous coordinator, or to none.
+    // The report may be older than this coordinator. The end of a session may
+    // have been reported to the previous coordinator, or may not have been
+    // reported at all. So request another report.
     register_.Want(request.task);
   }
   NoteLeft(request.left, request.task, callbacks);
@@ -137,9 +141,10 @@ std::vector<protocol::LeftTask> Coordinator::Impl::LeftSince(
   return changes;
 }
 
-// Tasks with different uuids refuse each other, so all tasks must get the same
-// uuid. The tasks of an earlier coordinator know theirs, and it remains the
-// cluster's; only when all have joined is it certain that there are none.
+// Determines the cluster's uuid. Tasks with different uuids refuse each other,
+// so all tasks must get the same uuid. If tasks of an earlier coordinator
+// already have a uuid, it remains the cluster's. Only when all tasks have
+// joined is it certain that there are no such tasks.
 void Coordinator::Impl::SettleUuid(const std::string& told) {
   if (uuid_is_settled_) return;
   const auto& members = tasks_.members().members();
@@ -151,8 +156,9 @@ void Coordinator::Impl::SettleUuid(const std::string& told) {
   if (IsUuid(told)) cluster_uuid_ = told;
 }
 
-// The HELLO of such a task is refused for the same reason, but it may have
-// connected before the uuid was settled.
+// Refuses a task with another uuid. Connections between such tasks are refused,
+// too (by the HELLO message), but the task may have connected before the uuid
+// was final.
 absl::Status Coordinator::Impl::CheckUuid(const JoinRequest& request) const {
   if (!uuid_is_settled_ || !IsUuid(request.cluster_uuid) ||
       request.cluster_uuid == cluster_uuid_) {
@@ -165,7 +171,8 @@ absl::Status Coordinator::Impl::CheckUuid(const JoinRequest& request) const {
       "deployment that is over."));
 }
 
-// A process that claims a task may retry at any rate, and so may many.
+// Logs a limited number of lines, because many processes may claim tasks and
+// retry at any rate.
 void Coordinator::Impl::LogRefusal(const JoinRequest& request,
                                    const absl::Status& why,
                                    DeferredCallbacks& callbacks) {
@@ -210,7 +217,8 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   reply.cluster_uuid = SettledUuid();
   reply.left_version = left_version_;
   reply.left = LeftSince(request.left_version);
-  // A report is sent in parallel with the heartbeats.
+  // A heartbeat with a report is not counted, because it is sent in parallel
+  // with the other heartbeats.
   if (!request.has_report) ++beats_since_[request.task];
   return reply;
 }
@@ -226,7 +234,7 @@ bool Coordinator::Impl::HaveAllAcknowledged() const {
       continue;
     }
     const auto beats = beats_since_.find(task);
-    // The answer to the first may be in flight.
+    // The reply to the first heartbeat may still be in flight.
     if (beats == beats_since_.end() || beats->second < 2) return false;
   }
   return true;
@@ -255,9 +263,9 @@ void Coordinator::Impl::TakeReport(const std::string& task,
   TaskReported(task, callbacks);
 }
 
-// A member of the cluster may stop before it has joined a restarted
-// coordinator. So may a task of an earlier deployment that had the same
-// addresses, and that one is not the expected task.
+// A task of this cluster may stop before it has joined a restarted coordinator.
+// A task of an earlier deployment with the same addresses may also send a
+// Leave; it is not the expected task.
 void Coordinator::Impl::Leave(const protocol::LeaveRequest& request) {
   DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
@@ -312,9 +320,9 @@ void Coordinator::Impl::DropTask(const std::string& task,
   OnTaskGone(task, callbacks);
 }
 
-// Heartbeats only postpone it, so one timer is enough, rearmed when it fires.
-// It fires more often than a task can be lost, to detect that this process was
-// suspended.
+// One timer is enough, because heartbeats only postpone the time at which a
+// task is lost: the timer is armed again when it fires. It fires more often
+// than a task can be lost, in order to detect that this process was suspended.
 void Coordinator::Impl::ArmTick() {
   if (tick_ != 0 || closed_) return;
   const absl::Time next = tasks_.members().NextTick();
@@ -326,9 +334,10 @@ void Coordinator::Impl::ArmTick() {
                                 });
 }
 
-// If this process was suspended (it was stopped, its machine slept), it has
-// processed no heartbeats meanwhile: they are yet to be read. Only the missed
-// time is granted, or a tick that is always late would never lose a task.
+// If this process was suspended (for example stopped, or on a sleeping
+// machine), the heartbeats that arrived meanwhile have not been read yet, so
+// timeouts are extended. They are extended only by the missed time; otherwise,
+// a coordinator whose ticks are always late would never lose a task.
 void Coordinator::Impl::ExtendTimeoutsIfLate(absl::Time now,
                                              DeferredCallbacks& callbacks) {
   const absl::Duration late = now - tick_due_;

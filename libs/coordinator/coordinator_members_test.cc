@@ -1,4 +1,5 @@
-// Tests joining, leaving and losses, and what tasks are told about them.
+// Tests how tasks join, leave and are lost, and what other tasks are told about
+// that.
 #include <string>
 #include <vector>
 
@@ -48,7 +49,8 @@ TEST_F(CoordinatorTest, ClusterUuidIsSentOnceAllJoined) {
   EXPECT_EQ(after.cluster_uuid, last.cluster_uuid);
 }
 
-// Also if the task that hosts the coordinator, or another, is new.
+// The uuid is kept even if the task that hosts the coordinator, or another
+// task, is new.
 TEST_F(CoordinatorTest, ClusterUuidOutlivesTheCoordinator) {
   const std::string uuid = "00112233445566778899aabbccddeeff";
   Start(200);
@@ -101,12 +103,12 @@ TEST_F(CoordinatorTest, EachDepartureIsReportedOnce) {
               ElementsAre(LeftTask{kPs0, 0}, LeftTask{kPs1, 1}));
 }
 
-// Two clusters that use the same addresses.
+// The uuids of two clusters that use the same addresses.
 constexpr char kThisCluster[] = "0123456789abcdef0123456789abcdef";
 constexpr char kOtherCluster[] = "ffffffffffffffffffffffffffffffff";
 
 // The tasks were members under the previous coordinator, which sent them the
-// cluster's uuid.
+// cluster's uuid. One of them leaves before it joins this coordinator.
 TEST_F(CoordinatorTest, TaskMayLeaveBeforeItJoined) {
   JoinRequest survivor = JoinOf(kWorker0, 1);
   survivor.cluster_uuid = kThisCluster;
@@ -131,7 +133,8 @@ TEST_F(CoordinatorTest, TaskMayLeaveBeforeOthersJoined) {
   EXPECT_THAT(Beat(kWorker0)->left, ElementsAre(LeftTask{kPs0, 1}));
 }
 
-// An earlier deployment had the same addresses, and its workers end late.
+// An earlier deployment had the same addresses, and its workers leave late.
+// They must not count as the workers of this cluster.
 TEST_F(CoordinatorTest, LeaveOfAnotherClusterDoesNotCount) {
   JoinAs(kPs0);
   for (const std::string& uuid : {std::string(), std::string(kOtherCluster)}) {
@@ -148,8 +151,8 @@ TEST_F(CoordinatorTest, LeaveOfAnotherClusterDoesNotCount) {
   EXPECT_EQ(Tasks()[kWorker0].state, TaskState::kAlive);
 }
 
-// The task connected before the uuid of the cluster was settled. As a member it
-// would end its job when it leaves.
+// The task connected before the uuid of the cluster was final. If it could
+// join, its leaving would end its job in this cluster.
 TEST_F(CoordinatorTest, TaskOfAnotherClusterMayNotJoin) {
   JoinRequest survivor = JoinOf(kWorker0, 1);
   survivor.cluster_uuid = kThisCluster;
@@ -169,7 +172,8 @@ TEST_F(CoordinatorTest, TaskOfAnotherClusterMayNotJoin) {
   EXPECT_EQ(Tasks()[kWorker1].state, TaskState::kAlive);
 }
 
-// The other task connected before any task had joined with its uuid.
+// All tasks are new, so they get a new uuid. A task of another cluster, which
+// connected before any task had joined with its uuid, is refused.
 TEST_F(CoordinatorTest, AllNewTasksMakeANewCluster) {
   for (const char* task : {kWriter, kCoordinator, kPs0, kPs1, kWorker0}) {
     JoinAs(task);
@@ -278,7 +282,7 @@ TEST_F(CoordinatorTest, MalformedJoinRequestsAreRefused) {
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kExpected);
 }
 
-TEST_F(CoordinatorTest, ATaskThatIsSilentIsLost) {
+TEST_F(CoordinatorTest, TaskWithoutHeartbeatsIsLost) {
   JoinAs(kPs0);
   JoinAs(kPs1);
   for (int i = 0; i < 7; ++i) {
@@ -311,7 +315,8 @@ TEST_F(CoordinatorTest, StalledCoordinatorLosesNoTask) {
   coordinator_.reset();
 }
 
-// Also if it is stopped for less than the heartbeat timeout.
+// No task is lost even if the coordinator is stopped for less than the
+// heartbeat timeout.
 TEST_F(CoordinatorTest, BrieflyStalledCoordinatorLosesNoTask) {
   const auto part = scheduler_.NewPart();
   Start(200, absl::Seconds(1), part.get());
@@ -336,7 +341,8 @@ TEST_F(CoordinatorTest, LateCoordinatorStillLosesSilentTasks) {
   coordinator_.reset();
 }
 
-// A logger that waits until the coordinator's lock is free would never return.
+// The logger in this test calls the coordinator. If lines were logged with the
+// lock held, that call would never return.
 TEST_F(CoordinatorTest, LinesAreLoggedWithoutTheLock) {
   class AskingLogger : public Logger {
    public:
@@ -445,8 +451,9 @@ TEST_F(CoordinatorTest, HeartbeatReplyNamesFinishedJobs) {
   EXPECT_THAT(reply.finished_jobs, IsEmpty());
 }
 
-// The parameter server belongs to a program that trains twice.
-TEST_F(CoordinatorTest, NextTrainingGetsOnlyItsOwnFinish) {
+// The parameter server belongs to a program that trains twice, so it is told of
+// the finish of each training.
+TEST_F(CoordinatorTest, ParameterServerGetsOneFinishPerTraining) {
   JoinAll();
   Leave(kWorker0);
   Leave(kWorker1);
@@ -465,7 +472,8 @@ TEST_F(CoordinatorTest, NextTrainingGetsOnlyItsOwnFinish) {
 }
 
 // A worker of the next training may be faster than a parameter server of this
-// one, which would mistake that training's end for its own.
+// training. If the server missed the first finish, it would mistake the end of
+// the next training for the end of its own.
 TEST_F(CoordinatorTest, FinishIsReportedAlthoughTheJobRestarts) {
   JoinAll();
   Leave(kWorker0);
@@ -482,9 +490,9 @@ TEST_F(CoordinatorTest, FinishIsReportedAlthoughTheJobRestarts) {
       << "the end of the next training, which had nothing left to do";
 }
 
-// The next training had nothing left to do, and ended before the parameter
-// server's next heartbeat.
-TEST_F(CoordinatorTest, TwoFinishesInOneHeartbeatAreTwo) {
+// The next training had no work left, and ended before the parameter server's
+// next heartbeat.
+TEST_F(CoordinatorTest, TwoFinishesBeforeAHeartbeatCountAsTwo) {
   for (const bool is_notified : {true, false}) {
     Start(is_notified ? 100 : 200);
     JoinAll();
@@ -507,7 +515,7 @@ TEST_F(CoordinatorTest, TwoFinishesInOneHeartbeatAreTwo) {
 }
 
 // The parameter server joins again as the same process, after it has missed
-// both finishes or has been notified of them.
+// both finishes, or after it was notified of them.
 TEST_F(CoordinatorTest, RejoinedTaskEndsWithItsFirstFinish) {
   for (const bool is_notified : {true, false}) {
     Start(is_notified ? 100 : 200);
@@ -537,7 +545,8 @@ TEST_F(CoordinatorTest, RejoinedTaskEndsWithItsFirstFinish) {
   }
 }
 
-// All tasks of a training may be asked to end at once.
+// All tasks of a training may be asked to end at once, so a parameter server
+// may leave before the job finishes or after that.
 TEST_F(CoordinatorTest, SuccessorOfALeftTaskGetsTheNextFinish) {
   for (const bool leaves_first : {true, false}) {
     Start(leaves_first ? 100 : 200);
@@ -566,7 +575,8 @@ TEST_F(CoordinatorTest, TaskRestartedBeforeTheFinishGetsIt) {
   EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
 }
 
-// A parameter server of the next training knows which tasks left the last one.
+// A new parameter server knows which tasks left at the end of the last
+// training, and reports that to the new coordinator.
 TEST_F(CoordinatorTest, NewCoordinatorDoesNotRepeatAFinish) {
   Start(200);
   JoinRequest survivor = JoinOf(kPs0, 2);
@@ -598,7 +608,7 @@ TEST_F(CoordinatorTest, FinishUnknownToCoordinatorsIsReported) {
   EXPECT_THAT(reply.get()->finished_jobs, ElementsAre("worker"));
 }
 
-// The lost task has not ended with the training.
+// The lost task did not end with the training, so it needs the finish again.
 TEST_F(CoordinatorTest, LostTaskGetsAFinishAgain) {
   JoinAll();
   Leave(kWorker0);
@@ -609,9 +619,9 @@ TEST_F(CoordinatorTest, LostTaskGetsAFinishAgain) {
   EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
 }
 
-// A task that is gone cannot be told, and a task that asks again has received
-// the previous answer.
-TEST_F(CoordinatorTest, HaveAllHeardTracksFinishedJobsReplies) {
+// A lost task cannot be notified. A task that sends another heartbeat has
+// received the previous reply.
+TEST_F(CoordinatorTest, AcknowledgmentNeedsALaterHeartbeat) {
   JoinAll();
   const auto beat_twice = [this](const char* task) {
     ASSERT_OK(Beat(task));
@@ -717,7 +727,7 @@ TEST_F(CoordinatorTest, StatusDescribesAllTasks) {
   EXPECT_TRUE(reply.wants_report) << "a later report has more";
 }
 
-TEST_F(CoordinatorTest, OnlyFreshStatusCountsPerContainer) {
+TEST_F(CoordinatorTest, OnlyFreshStatusHasContainerCounts) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("x"), "/job:ps/task:0")}));
   EXPECT_THAT(Tasks()[kWorker0].sessions_by_container, IsEmpty());

@@ -1,6 +1,7 @@
-// Placement. The graph may be large, so its nodes are placed without the lock,
-// which heartbeats need; one graph at a time, so that registrations are
-// deterministic and each placement sees what the previous one has registered.
+// Implements placement. A graph may be large, so its nodes are placed without
+// the lock, which heartbeats need. Graphs are placed one at a time, so that
+// registrations are deterministic and each placement sees what the previous one
+// has registered.
 #include <utility>
 
 #include "libs/coordinator/coordinator_impl.h"
@@ -9,7 +10,8 @@
 namespace weft {
 namespace {
 
-// How long a placement waits for a task that has left: it may be restarting.
+// How long a placement waits for a task that has left, because the task may be
+// restarting.
 constexpr absl::Duration kReturnTime = absl::Seconds(5);
 
 }  // namespace
@@ -70,7 +72,8 @@ void Coordinator::Impl::Placed(const PlacementWork& work,
                                DeferredCallbacks& callbacks) {
   const uint64_t id = work.call();
   const auto it = calls_.find(id);
-  // Otherwise it is past its deadline, or its session has ended.
+  // The call has been answered: it is past its deadline, or its session has
+  // ended.
   if (it == calls_.end()) return;
   it->second.state = WaitingCall::State::kWaits;
   if (it->second.is_outdated) return Advance(id, callbacks);
@@ -108,7 +111,8 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
     ResourceRegister::Comparison comparison =
         register_.Compare(owner, resources, call.since);
     if (!comparison.differences.empty()) {
-      // If such a session does not exist any more, this has no effect.
+      // Request a report from the other session's task: if the session does not
+      // exist any more, its resources will no longer conflict.
       for (const ResourceDifference& difference : comparison.differences) {
         if (!difference.there_is_left()) register_.Want(difference.there_task);
       }
@@ -122,7 +126,7 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
     register_.Declare(owner, resources);
   }
   WaitingCall placed = Remove(it, callbacks);
-  // Releasing the request may take long.
+  // The request is freed without the lock, because that may take long.
   callbacks.Add([reply = PlacementReply{std::move(placement.devices),
                                         std::move(placement.reasons)},
                  request = std::move(placed.request),

@@ -1,5 +1,5 @@
-// Tests what sessions share, and what happens to it when they or their masters
-// end.
+// Tests which resources sessions share, and what happens to shared resources
+// when sessions or their masters end.
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,14 +29,14 @@ TEST_F(CoordinatorTest, ReplicasThatAgreeShareTheirVariables) {
   JoinAll();
   for (const auto& [session, task] :
        {std::pair<uint64_t, const char*>{1, kWorker0}, {2, kWorker1}}) {
-    ASSERT_OK_AND_ASSIGN(
-        const auto devices,
-        Place(session, task,
-              {NodeOf(Var("w"), "/job:ps/task:0"),
-               NodeOf(Var("b"), "/job:ps/task:1"),
-               // As in synchronous training: each worker has its own.
-               NodeOf(Var("sync_rep_local_step", {}, DT_INT64),
-                      std::string(task) + "/cpu:0")}));
+    ASSERT_OK_AND_ASSIGN(const auto devices,
+                         Place(session, task,
+                               {NodeOf(Var("w"), "/job:ps/task:0"),
+                                NodeOf(Var("b"), "/job:ps/task:1"),
+                                // As in synchronous training, each worker has a
+                                // step counter of its own.
+                                NodeOf(Var("sync_rep_local_step", {}, DT_INT64),
+                                       std::string(task) + "/cpu:0")}));
     EXPECT_THAT(devices, ElementsAre(Cpu(kPs0), Cpu(kPs1), Cpu(task)));
   }
 }
@@ -92,8 +92,8 @@ TEST_F(CoordinatorTest, ExplanationSeesResourcesAndDeclaresNone) {
   EXPECT_THAT(reply.reasons,
               ElementsAre(HasSubstr("Var 'x' lives there already"),
                           Not(HasSubstr("lives there"))));
-  // The new request differs from the explained one, and from x: neither is
-  // compared.
+  // An explained request declares nothing, so y may now be placed elsewhere.
+  // Nor is an explained request compared with declared resources such as x.
   EXPECT_OK(Place(3, kWorker1, {NodeOf(Var("y"), "/job:ps/task:1")}));
   request.graph.nodes = {NodeOf(Var("x", {7}), "/job:ps/task:0")};
   EXPECT_OK(BeginPlace(request).get());
@@ -119,7 +119,8 @@ TEST_F(CoordinatorTest, AnUnpinnedResourceIsFoundByASecondSession) {
   EXPECT_THAT(devices, ElementsAre(Cpu(kPs1)));
   ASSERT_OK_AND_ASSIGN(devices, Place(2, kWorker0, {NodeOf(Var("x"), "")}));
   EXPECT_THAT(devices, ElementsAre(Cpu(kPs1)));
-  // After both have ended the resource stays because the object exists ...
+  // After both sessions have ended, the resource's device is kept because the
+  // object still exists ...
   EndSession(1);
   EndSession(2);
   protocol::TaskReport report;
@@ -127,7 +128,8 @@ TEST_F(CoordinatorTest, AnUnpinnedResourceIsFoundByASecondSession) {
   BeatAndReport(kPs1, report);
   ASSERT_OK_AND_ASSIGN(devices, Place(3, kWorker1, {NodeOf(Var("x"), "")}));
   EXPECT_THAT(devices, ElementsAre(Cpu(kPs1)));
-  // ... and once the object is gone, a new resource is made.
+  // ... and once the object is gone, a new resource can be placed on any
+  // device.
   EndSession(3);
   BeatAndReport(kPs1, {});
   ASSERT_OK_AND_ASSIGN(devices, Place(4, kWorker1, {NodeOf(Var("x"), "")}));
@@ -161,7 +163,7 @@ TEST_F(CoordinatorTest, ResourceDecidesAfterItsSessionEnds) {
   BeatAndReport(kPs0, report);
   EXPECT_THAT(reply.get(),
               StatusIs(kDisagrees, "has lived since a session of"));
-  // A session deletes it.
+  // Another session deletes the resource.
   reply = BeginPlace(other);
   EXPECT_FALSE(reply.has_come());
   BeatAndReport(kPs0, {});
@@ -210,14 +212,14 @@ TEST_F(CoordinatorTest, PlacementsRunOneAtATime) {
   }
 }
 
-// Sessions and their masters.
+// ---- sessions and their masters ----
 
 TEST_F(CoordinatorTest, ReplacedMasterCannotPlace) {
   JoinAll();
   PlacementRequest request = RequestOf(1, kWorker0, {NodeOf(Var("x"), "")});
   request.incarnation = 9;
   EXPECT_THAT(Place(request), StatusIs(absl::StatusCode::kAborted, kWorker0));
-  // Nor is a session that is replaced while it waits.
+  // A session whose master is replaced while it waits is not placed either.
   coordinator_->OnTaskLost(kWorker0, 1, absl::UnavailableError("cut"));
   request.incarnation = 1;
   auto reply = BeginPlace(request);
@@ -324,7 +326,7 @@ TEST_F(CoordinatorTest, ReconnectKeepsDeclaredResources) {
   JoinRequest back = JoinOf(kPs0, 1);
   back.report.resources = declared.resources;
   EXPECT_OK(Join(back));
-  // Only the worker knows now what its session declares there.
+  // Only the worker knows which resources its session declares on the ps.
   protocol::TaskReport report;
   report.sessions = {declared};
   BeatAndReport(kWorker0, report);
@@ -332,7 +334,8 @@ TEST_F(CoordinatorTest, ReconnectKeepsDeclaredResources) {
               StatusIs(kDisagrees, "declared by a session of"));
 }
 
-// Its end was reported to the previous coordinator, or to none.
+// The end of the session was reported to the previous coordinator, or was not
+// reported.
 TEST_F(CoordinatorTest, SessionEndedDuringJoinIsForgotten) {
   JoinRequest worker = JoinOf(kWorker0, 1);
   worker.report.sessions = {{1, {Held("ps", Var("w"), Cpu(kPs0))}}};

@@ -32,7 +32,7 @@ TEST_F(CoordinatorTest, EachCallIsAnsweredOnceUnderConcurrency) {
   options.logger = &logger_;
   auto coordinator = std::make_unique<Coordinator>(options);
   std::atomic<int> asked = 0, answered = 0;
-  // Returns the callback of one more call.
+  // Returns the callback of one more call, which counts the answer.
   const auto count = [&] {
     ++asked;
     return [&answered,
@@ -66,7 +66,7 @@ TEST_F(CoordinatorTest, EachCallIsAnsweredOnceUnderConcurrency) {
   }
   for (std::thread& thread : threads) thread.join();
   coordinator.reset();
-  scheduler.reset();  // an answer may have been in progress on its threads
+  scheduler.reset();  // answers may be in progress
   EXPECT_EQ(answered, asked);
 }
 

@@ -1,6 +1,6 @@
-// DeferredCallbacks collects the callbacks to be run after a lock is released:
-// first log lines, then the answers of calls. Must be declared before the lock
-// is taken.
+// DeferredCallbacks collects callbacks, and runs them when it is destroyed,
+// after a lock is released: first log lines, then the answers of calls. It must
+// be declared before the lock is acquired.
 //
 // Used by one thread.
 #ifndef WEFT_LIBS_COORDINATOR_DEFERRED_CALLBACKS_H_

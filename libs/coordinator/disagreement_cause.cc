@@ -26,7 +26,8 @@ bool IsElsewhere(const ResourceDifference& difference) {
   return difference.here.device != difference.there_device;
 }
 
-// Returns "e" for "e/part_0"; empty: it is not a part.
+// Returns the name of the variable of which `name` is a part: "e" for
+// "e/part_0". Empty if it is not a part.
 std::string WholeOf(const std::string& name) {
   const size_t slash = name.rfind("/part_");
   if (slash == std::string::npos) return "";
@@ -37,7 +38,7 @@ std::string WholeOf(const std::string& name) {
   return is_number ? name.substr(0, slash) : "";
 }
 
-// By the variable that they are parts of.
+// The number of parts of each partitioned variable, by name.
 using PartCounts = std::map<std::string, int>;
 
 void CountParts(const DeclaredProgram& program, PartCounts& counts) {
@@ -52,7 +53,7 @@ int NumParts(const PartCounts& counts, const std::string& whole) {
   return it == counts.end() ? 0 : it->second;
 }
 
-// An error lists no more causes than this.
+// The maximum number of similar causes that an error lists.
 constexpr size_t kMostCauses = 5;
 
 class Detective {
@@ -81,14 +82,15 @@ class Detective {
       }
     }
     FindPartitions();
-    // Differently partitioned variables also differ in names and devices.
+    // If variables are partitioned differently, their parts also differ in
+    // names and devices, which needs no other cause.
     if (!elsewhere_.empty() && wholes_.empty()) FindCauseElsewhere();
     FindStrangers();
     return std::move(causes_);
   }
 
  private:
-  // Adds the first of several similar causes.
+  // Adds one of several similar causes, unless enough were added.
   void AddOneOfMany(std::string cause) {
     if (num_alike_++ < kMostCauses) Add(std::move(cause));
   }
@@ -115,7 +117,8 @@ class Detective {
         "node, or an old version of the model."));
   }
 
-  // Causes on one device: another type, shape or definition.
+  // Finds causes for a difference on the same device: another type, shape or
+  // definition.
 
   void FindCauseOnDevice(const ResourceDifference& difference) {
     const ResourceFacts here = FactsOf(difference.here.resource);
@@ -148,7 +151,7 @@ class Detective {
   }
 
   void AddShape(const std::string& name) {
-    // Reported once for all parts.
+    // A cause is added once for all parts of a variable.
     if (const std::string whole = WholeOf(name); !whole.empty()) {
       wholes_.insert(whole);
       return;
@@ -164,7 +167,8 @@ class Detective {
                               Quoted(name), " has another shape."));
   }
 
-  // Returns the variable that agrees and whose slot, as "w/Adam", `name` is.
+  // If `name` is a slot of a variable on which the programs agree ("w/Adam" is
+  // a slot of "w"), returns the variable; otherwise an empty string.
   std::string SlotOwner(const std::string& name) const {
     const size_t slash = name.rfind('/');
     if (slash == std::string::npos) return "";
@@ -176,7 +180,7 @@ class Detective {
 
   bool Differs(const Key& key) const { return differing_keys_.count(key) > 0; }
 
-  // Causes in partitions.
+  // ---- causes: another partitioning ----
 
   void FindPartitions() {
     for (const ResourceDifference* one : elsewhere_) {
@@ -203,7 +207,7 @@ class Detective {
                      "shape."));
   }
 
-  // Causes on other devices.
+  // ---- causes: resources on other devices ----
 
   void FindCauseElsewhere() {
     const ResourceDifference& first = *elsewhere_.front();
@@ -261,7 +265,8 @@ class Detective {
     return false;
   }
 
-  // Returns the number of tasks of the job that hold resources.
+  // Returns the number of tasks of the job on which the program has resources.
+  // Considers only the resources `among`, unless it is null.
   static int NumTasks(const DeclaredProgram& program, const std::string& job,
                       const std::set<Key>* among = nullptr) {
     std::set<std::string> tasks;
@@ -273,8 +278,9 @@ class Detective {
     return static_cast<int>(tasks.size());
   }
 
-  // A program that declares only some of it may need fewer tasks, and one that
-  // declares more may need more.
+  // Adds the cause that the numbers of tasks differ, and returns true, unless
+  // the common resources are on the same number of tasks. A program that
+  // declares fewer resources may need fewer tasks.
   bool FindNumTasks(const ResourceDifference& first) {
     const std::string job = JobOfDevice(first.here.device);
     const int here = NumTasks(here_, job);
@@ -289,7 +295,8 @@ class Detective {
     return true;
   }
 
-  // Returns the resource before `key` in one program that the other lacks.
+  // Returns the first resource before `key` that this program declares and the
+  // other one lacks.
   static std::string ExtraBefore(const DeclaredProgram& program, const Key& key,
                                  const std::set<Key>& others) {
     for (const NodeResource& one : program) {
@@ -313,7 +320,7 @@ class Detective {
     return !here.empty() || !there.empty();
   }
 
-  // Detects two programs that have little in common.
+  // Adds a cause if the two programs have hardly anything in common.
   void FindStrangers() {
     if (there_.empty()) return;
     const std::vector<Key> common = Common(here_, there_keys_);

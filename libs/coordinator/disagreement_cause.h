@@ -1,6 +1,6 @@
 // LikelyCauses explains why two programs that share resources disagree, as far
-// as their declarations show it. For example, the replicas may have created
-// their variables in a different order.
+// as that follows from their declarations. For example, the replicas may have
+// created their variables in a different order.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_COORDINATOR_DISAGREEMENT_CAUSE_H_
@@ -14,12 +14,13 @@
 
 namespace weft {
 
-// The declarations of one program on tasks other than its session's own, in the
-// order of declaration.
+// The resources that one program declares on other tasks than its session's
+// own, in the order of declaration.
 using DeclaredProgram = std::vector<NodeResource>;
 
-// Returns whole sentences, the most likely cause first; at least one. `there`
-// is empty if the other program has ended. REQUIRES: at least one difference.
+// Returns at least one likely cause as full sentences, the most likely cause
+// first. `there` is empty if the other program has ended. REQUIRES: there is at
+// least one difference.
 std::vector<std::string> LikelyCauses(
     absl::Span<const ResourceDifference> differences,
     const DeclaredProgram& here, const DeclaredProgram& there);

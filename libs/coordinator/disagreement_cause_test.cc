@@ -1,4 +1,4 @@
-// Tests the cause of a disagreement as derived from the declarations.
+// Tests that the cause of a disagreement is derived from the declarations.
 #include "libs/coordinator/disagreement_cause.h"
 
 #include <string>
@@ -25,7 +25,8 @@ NodeResource Var(const std::string& name, int ps, PartialShape shape = {4}) {
           "/job:ps/replica:0/task:" + std::to_string(ps) + "/device:CPU:0"};
 }
 
-// Differences as the register finds them, without those it omits.
+// Returns the differences that the ResourceRegister finds, except those that it
+// omits.
 std::vector<ResourceDifference> Differences(const DeclaredProgram& here,
                                             const DeclaredProgram& there) {
   std::vector<ResourceDifference> result;
@@ -49,19 +50,19 @@ std::vector<std::string> Causes(const DeclaredProgram& here,
   return LikelyCauses(Differences(here, there), here, there);
 }
 
-TEST(DisagreementCauseTest, AnotherOrder) {
+TEST(DisagreementCauseTest, DifferentOrderOfCreation) {
   EXPECT_THAT(Causes({Var("b", 0), Var("w", 1), Var("c", 0)},
                      {Var("w", 0), Var("b", 1), Var("c", 0)}),
               ElementsAre(HasSubstr("another order: here \"b\" comes before "
                                     "\"w\", there after it")));
 }
 
-TEST(DisagreementCauseTest, AnotherNumberOfTasks) {
+TEST(DisagreementCauseTest, DifferentNumberOfTasks) {
   EXPECT_THAT(Causes({Var("w", 0), Var("b", 0)}, {Var("w", 0), Var("b", 1)}),
               ElementsAre(HasSubstr("lie on 1 task of job ps here and on 2")));
 }
 
-TEST(DisagreementCauseTest, OneVariableMore) {
+TEST(DisagreementCauseTest, OneProgramHasAnExtraVariable) {
   const DeclaredProgram more = {Var("w", 0), Var("extra", 1), Var("b", 0)};
   const DeclaredProgram less = {Var("w", 0), Var("b", 1)};
   EXPECT_THAT(Causes(more, less),
@@ -72,7 +73,7 @@ TEST(DisagreementCauseTest, OneVariableMore) {
                                     "\"extra\"")));
 }
 
-TEST(DisagreementCauseTest, AnotherStrategyOrOneDevice) {
+TEST(DisagreementCauseTest, DifferentStrategyOrOneDifferentDevice) {
   EXPECT_THAT(Causes({Var("a", 0), Var("b", 0), Var("c", 1), Var("d", 1)},
                      {Var("a", 0), Var("b", 1), Var("c", 0), Var("d", 1)}),
               ElementsAre(HasSubstr("another strategy")));
@@ -81,7 +82,7 @@ TEST(DisagreementCauseTest, AnotherStrategyOrOneDevice) {
               ElementsAre(HasSubstr("only \"c\" is elsewhere")));
 }
 
-TEST(DisagreementCauseTest, AnotherPartitioner) {
+TEST(DisagreementCauseTest, DifferentPartitioner) {
   const DeclaredProgram two = {Var("e/part_0", 0, {6, 4}),
                                Var("e/part_1", 1, {6, 4}), Var("w", 0)};
   EXPECT_THAT(
@@ -95,7 +96,7 @@ TEST(DisagreementCauseTest, AnotherPartitioner) {
               ElementsAre(HasSubstr("\"e\" is cut along another axis")));
 }
 
-TEST(DisagreementCauseTest, AnotherModel) {
+TEST(DisagreementCauseTest, DifferentModel) {
   EXPECT_THAT(
       Causes({Var("w", 0, {5}), Var("b", 1)}, {Var("w", 0, {4}), Var("b", 1)}),
       ElementsAre(HasSubstr("another model: \"w\" has another shape")));
@@ -108,7 +109,7 @@ TEST(DisagreementCauseTest, AnotherModel) {
               ElementsAre(HasSubstr("they use another optimizer")));
 }
 
-TEST(DisagreementCauseTest, AnotherDefinition) {
+TEST(DisagreementCauseTest, DifferentDefinition) {
   NodeResource reference = Var("w", 0);
   reference.resource.definition = "Variable";
   EXPECT_THAT(Causes({reference}, {Var("w", 0)}),

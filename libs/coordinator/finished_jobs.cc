@@ -7,7 +7,7 @@ namespace weft {
 
 namespace {
 
-// 0 before the first finish.
+// Returns the number of the job's finish; 0 before the first finish.
 int64_t NumberOf(const std::map<std::string, int64_t>& numbers,
                  const std::string& job) {
   const auto it = numbers.find(job);
@@ -71,7 +71,7 @@ void FinishedJobs::OnTaskJoined(const std::string& task) {
   }
 }
 
-// FirstOf will set the same numbers again.
+// FirstOf will set the same numbers again when they are needed.
 void FinishedJobs::OnTaskRejoined(const std::string& task) {
   heard_[task].first.clear();
 }
@@ -91,7 +91,8 @@ void FinishedJobs::NoteTaskNotified(
     known[gone.task] = gone.incarnation;
   }
   for (const auto& [job, finishes] : finishes_) {
-    // Both are sorted by task.
+    // The known processes and the processes of the finish are both sorted by
+    // task.
     if (!std::includes(known.begin(), known.end(),
                        finishes.incarnations.begin(),
                        finishes.incarnations.end())) {

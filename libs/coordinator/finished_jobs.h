@@ -1,15 +1,16 @@
 // FinishedJobs records which jobs have finished, and which tasks must be
-// notified of it.
+// notified of that.
 //
-// A job has finished when all its tasks have left. If the coordinator outlives
+// A job finishes when all its tasks have left. If the coordinator outlives
 // training runs (job "coordinator"), a job finishes once in each run: when
-// every task has left as another process than at the job's last finish.
+// every task has left as a different process than at the job's last finish.
 //
-// A process that leaves cleanly ends with one finish: the first one that
-// concerns it, even if the job has finished again before the process was
-// notified, or else the next one. The task's next process belongs to a later
-// training run and is not notified of that finish, but of all later ones. The
-// next process of a lost task is notified, and so is a process that joins
+// A process that leaves cleanly ends with one finish of a job. That is the
+// first finish of which it must be notified, even if the job has finished again
+// before the notification. If the process leaves before the job finishes, it is
+// the next finish. The task's next process belongs to a later training run: it
+// is not notified of that finish, but of all later ones. The next process of a
+// lost task is notified of that finish, too, and so is a process that joins
 // before the finish.
 //
 // A value, not synchronized.
@@ -32,43 +33,45 @@ class FinishedJobs {
   // finished jobs has changed.
   bool Update(const Membership& members);
 
-  // A new process of the task has joined.
+  // Records that a new process of the task has joined.
   void OnTaskJoined(const std::string& task);
-  // The process of the task has joined again. It may have missed replies, so it
-  // is notified again of the finishes that concern it.
+  // Records that the same process of the task has joined again. It may have
+  // missed replies, so it is notified again of the finishes that it must know.
   void OnTaskRejoined(const std::string& task);
-  // The process of the task has left cleanly.
+  // Records that the process of the task has left cleanly.
   void TaskLeft(const std::string& task);
-  // An earlier coordinator has notified the task that these processes have
-  // left, and so of the finishes of their jobs that concern the task.
-  // REQUIRES: the process is new to this coordinator, and Update was called
-  // since they left.
+  // Records that an earlier coordinator has told the task that these processes
+  // have left. So the task already knows the finishes of their jobs. REQUIRES:
+  // the task's process is new to this coordinator, and Update was called after
+  // the processes left.
   void NoteTaskNotified(const std::string& task,
                         const std::vector<protocol::LeftTask>& left);
 
-  // Returns the jobs for the reply to the task's next heartbeat: finished jobs,
-  // including those that have started again since, if the task was not notified
-  // of their finish.
+  // Returns the finished jobs for the reply to the task's next heartbeat. Jobs
+  // that have started again since are included if the task was not notified of
+  // their finish.
   std::vector<std::string> FinishedJobsFor(const std::string& task);
 
  private:
   struct Finishes {
     int64_t number = 0;
-    // The processes of the tasks at the last finish, by task.
+    // The process of each task of the job at the last finish.
     std::map<std::string, uint64_t> incarnations;
   };
-  // Heard contains numbers of finishes by job, for the process of one task.
+  // Heard tells, for the process of one task, which finishes of each job
+  // matter; finishes of a job are numbered from 1.
   struct Heard {
-    // The last finish that was counted before the process joined.
+    // For each job, the last finish that was counted before the process joined.
     std::map<std::string, int64_t> at_join;
-    // The first finish that concerns the process, once it was notified of one
-    // since it last joined, or has ended with one.
+    // For each job, the first finish of which the process must be notified. Set
+    // when the process is notified of a finish, after its last join, or ends
+    // with one.
     std::map<std::string, int64_t> first;
-    // The finish with which an earlier process of the task ended.
+    // For each job, the finish with which an earlier process of the task ended.
     std::map<std::string, int64_t> before;
     bool IsNew(const std::string& job, int64_t number) const;
-    // Sets `first`, if it is unknown.
-    // REQUIRES: there was a new finish, or the next one is counted now.
+    // Returns first[job], and sets it if it is unknown. REQUIRES: the job has
+    // finished since the process joined, or its next finish is being counted.
     int64_t FirstOf(const std::string& job);
     void EndWithFirst(const std::string& job);
   };

@@ -43,10 +43,10 @@ absl::StatusOr<Placement> PlacementWork::Place() {
     left_task_ = LeftTaskOf(node);
     if (left_task_.empty()) continue;
     return absl::AbortedError(absl::StrCat(
-        "Node ", node.name, " is to be on ",
+        "Node ", node.name, " must run on ",
         node.assigned_device.empty() ? node.requested_device
                                      : node.assigned_device,
-        ", and ", left_task_,
+        ", but ", left_task_,
         " has left the cluster. Start that task again and make a new session, "
         "or place the node on another task."));
   }

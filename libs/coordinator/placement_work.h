@@ -1,5 +1,5 @@
-// PlacementWork is a graph to be placed, with everything that its placement
-// depends on, so that it needs no lock.
+// PlacementWork is a graph to be placed, with copies of everything on which its
+// placement depends, so that the placement needs no lock.
 //
 // A value, not synchronized.
 #ifndef WEFT_LIBS_COORDINATOR_PLACEMENT_WORK_H_
@@ -26,30 +26,30 @@ namespace weft {
 
 class PlacementWork {
  public:
-  // Looks up in `known` where the graph's resources already exist; for an
-  // isolated session there are none. `left` are the tasks that the session
-  // could use if they had not left.
+  // Looks up in `known` where the graph's resources already exist; the
+  // resources of an isolated session are not looked up. `left` are the tasks
+  // that have left and that the session could otherwise use.
   PlacementWork(uint64_t call,
                 std::shared_ptr<const protocol::PlacementRequest> request,
                 std::vector<DeviceAttributes> devices,
                 std::set<std::string> left, const ResourceRegister& known);
 
   uint64_t call() const { return call_; }
-  // Returns PlaceNodes's errors; instead ABORTED, which names task and node, if
-  // a node requests a task that has left: once the task is back, a new session
-  // can continue.
+  // Places the nodes. Returns the errors of PlaceNodes, except that a request
+  // for a task that has left gives ABORTED, with the names of the task and the
+  // node. Once the task is back, a new session can continue.
   absl::StatusOr<Placement> Place();
-  // The task that has left, once Place has failed because of it; otherwise
-  // empty.
+  // Returns the task that has left, if Place failed because of it; otherwise an
+  // empty string.
   const std::string& left_task() const { return left_task_; }
 
  private:
-  // Container, name and kind, as in the graph.
+  // The container, name and kind of a resource, as in the graph.
   using Key = std::tuple<std::string, std::string, std::string>;
 
   absl::StatusOr<Placement> PlaceOnDevices() const;
-  // The first task that has left and that is the only possible one for the
-  // node; empty: there is none.
+  // If the node can only run on tasks that have left, returns the first of
+  // them; otherwise an empty string.
   std::string LeftTaskOf(const PlacementNode& node) const;
   static Key KeyOf(const NamedResource& resource);
   bool LivesOn(const NamedResource& resource, const std::string& device) const;
@@ -62,11 +62,11 @@ class PlacementWork {
   std::map<Key, std::set<std::string>> homes_;
 };
 
-// Returns INVALID_ARGUMENT for an input that is not a node.
+// Returns INVALID_ARGUMENT if an input of a node is not a node of the graph.
 absl::Status CheckInputs(const PlacementGraph& graph);
 
-// The resources of the graph's new nodes, which were placed on `devices`; an
-// empty container becomes the device's default one.
+// Returns the resources of the graph's new nodes, which were placed on
+// `devices`. An empty container is replaced by the device's default container.
 std::vector<NodeResource> DeclaredResources(
     const PlacementGraph& graph, const std::vector<std::string>& devices);
 

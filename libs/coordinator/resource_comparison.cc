@@ -1,4 +1,4 @@
-// Finds conflicts with a placement: the rules at the top of
+// Finds conflicts with a placement. The rules are at the top of
 // resource_register.h.
 #include <algorithm>
 #include <iterator>
@@ -11,15 +11,15 @@
 namespace weft {
 namespace {
 
-// The number of programs that are compared with the refused one to find the
-// cause.
+// The maximum number of other programs that are compared with the refused one
+// to find the cause.
 constexpr size_t kMostProgramsTold = 4;
 
 }  // namespace
 
 struct ResourceRegister::Own {
-  const Session* session = nullptr;       // null: it is new
-  absl::flat_hash_set<uint64_t> entries;  // entries to be placed that are known
+  const Session* session = nullptr;       // null for a new session
+  absl::flat_hash_set<uint64_t> entries;  // known entries to be placed again
   absl::flat_hash_set<Key> keys;          // keys to be placed
 
   bool Has(const Entry& entry) const {
@@ -50,8 +50,8 @@ ResourceRegister::Own ResourceRegister::OwnOf(
 ResourceRegister::Comparison ResourceRegister::Compare(
     const Owner& owner, absl::Span<const NodeResource> placed,
     uint64_t since) const {
-  // A program that has a resource on several devices does not disagree with one
-  // that has placed it on only some of them so far.
+  // A program that has a resource on several devices does not disagree with a
+  // program that has so far placed the resource on only some of them.
   const Own own = OwnOf(owner, placed);
   Comparison result;
   for (const NodeResource& one : placed) {
@@ -92,9 +92,9 @@ void ResourceRegister::CompareOne(const Owner& owner,
   }
 }
 
-// On its own task a program may continue with what an earlier one has made,
-// except if type or shape differ. Ops with other attributes report that
-// themselves.
+// Compares a resource on the session's own task. There, a program may continue
+// with the resource of an earlier program, unless the type or shape differs.
+// Other different attributes are reported by the ops themselves.
 void ResourceRegister::CompareOnOwnTask(const Owner& owner,
                                         const NodeResource& placed,
                                         uint64_t since,
@@ -128,8 +128,8 @@ void ResourceRegister::CompareOnDevice(const Owner& owner,
                                   sessions_.at(by->second).task, by->second});
     return;
   }
-  // Declarations of sessions say more than the current state of the object: its
-  // shape may change if a program allows that.
+  // If sessions declare the resource, the current state of the object does not
+  // matter, because a program may allow its shape to change.
   if (!entry.declared.empty()) return;
   ResourceFacts left = entry.Left();
   if (left.AgreeWith(facts)) return;
@@ -155,7 +155,8 @@ void ResourceRegister::CompareElsewhere(const Owner& owner,
       entry.last_task == entry.task || entry.last_task == owner.task) {
     return;
   }
-  // In another job it is more likely an unrelated resource of the same name.
+  // A resource on another job is probably an unrelated resource with the same
+  // name.
   if (JobOfDevice(*entry.device) != JobOfDevice(placed.device)) return;
   AddLeft(owner, placed, entry, entry.Left(), since, result);
 }
@@ -218,7 +219,8 @@ void ResourceRegister::FindConflicting(
     const NodeResource& placed, const Own& own,
     std::vector<ConflictingResource>& found) const {
   const Key key = KeyOf(placed.resource);
-  // Another kind. Which one a program means is clear only if it has one.
+  // Find resources of another kind with the same name. If the program itself
+  // declares that kind, too, it is not clear which one it means.
   for (auto it = entries_.lower_bound({key.container, key.name, ""});
        it != entries_.end() && it->first.container == key.container &&
        it->first.name == key.name;
@@ -229,7 +231,7 @@ void ResourceRegister::FindConflicting(
       found.push_back({&placed, entry});
     }
   }
-  // Another job's default container.
+  // Find the same name in the default containers of other jobs.
   if (key.container != JobOfDevice(placed.device)) return;
   for (const auto& [job, count] : jobs_) {
     ++num_looks_;
@@ -281,7 +283,7 @@ void ResourceRegister::AddCauses(const Owner& owner,
   for (const NodeResource& one : placed) {
     if (TaskOfDevice(one.device) != owner.task) here.push_back(one);
   }
-  // Finds the program of which most is known.
+  // The causes are derived from the program about which most is known.
   DeclaredProgram there;
   std::set<uint64_t> seen;
   for (const ResourceDifference& one : result.differences) {

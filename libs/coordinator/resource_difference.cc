@@ -9,7 +9,8 @@ namespace {
 
 constexpr size_t kShown = 5;
 
-// Attributes of the definition that both sides have in common are left out.
+// Describes the type, shape and definition. Attributes of the definition that
+// both sides have in common are left out.
 std::string Describe(const ResourceFacts& facts, const ResourceFacts& other) {
   const bool has_type = facts.dtype != DT_INVALID || facts.shape.has_rank();
   if (!has_type && !facts.definition.empty()) return facts.definition;

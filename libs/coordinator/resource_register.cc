@@ -1,4 +1,4 @@
-// Keeps the known facts about resources. Comparisons are in
+// Stores what is known about resources. Comparisons are in
 // resource_comparison.cc.
 #include "libs/coordinator/resource_register.h"
 
@@ -20,7 +20,7 @@ bool IsWellFormed(const protocol::PlacedResource& resource) {
 }
 
 // Spreads a number over 64 bits (the finalizer of SplitMix64), so that the
-// exclusive or of several identifies the set.
+// exclusive or of several results identifies a set of numbers.
 uint64_t Spread(uint64_t number) {
   number += 0x9e3779b97f4a7c15;
   number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
@@ -30,8 +30,9 @@ uint64_t Spread(uint64_t number) {
 
 }  // namespace
 
-// Facts unknown about the object itself are as they were declared. A shape that
-// the object leaves open is known to be open, whatever was declared.
+// Returns the reported properties of the object, completed by those that were
+// declared. If the object itself leaves its shape open, the declared shape is
+// ignored.
 ResourceFacts ResourceRegister::Entry::Left() const {
   if (!held) return last;
   ResourceFacts left = last.MergedWith(*held);
@@ -63,7 +64,7 @@ std::set<std::string> ResourceRegister::Homes(
   return homes;
 }
 
-// Sessions.
+// ---- sessions ----
 
 void ResourceRegister::Declare(const Owner& owner,
                                absl::Span<const NodeResource> placed) {
@@ -100,7 +101,8 @@ void ResourceRegister::DeclareOne(const Owner& owner,
     ++session.num_declared;
     NoteChange(owner.session, session, entry);
   } else {
-    // A session may declare it several times, sometimes more exactly.
+    // A session may declare a resource several times, sometimes with more known
+    // properties.
     facts = TakeDeclaration(entry, by).MergedWith(facts);
   }
   AddDeclaration(entry, by, facts);
@@ -188,7 +190,7 @@ void ResourceRegister::EndDeclarations(uint64_t session) {
 
 void ResourceRegister::MarkUnconfirmed(Entry& entry) {
   const auto task = tasks_.find(entry.task);
-  // A task that is not known holds nothing.
+  // A task that has not joined has no resources.
   if (task == tasks_.end()) return Erase(entry);
   entry.unconfirmed_at = timestamp_;
   task->second.wanted = timestamp_;
@@ -238,7 +240,7 @@ std::vector<uint64_t> ResourceRegister::SessionsOf(
   return {it->second.begin(), it->second.end()};
 }
 
-// Tasks and their reports.
+// ---- tasks and their reports ----
 
 void ResourceRegister::AddTask(const std::string& task) { tasks_[task]; }
 
@@ -254,7 +256,8 @@ bool ResourceRegister::Report(const std::string& task,
   const auto state = tasks_.find(task);
   if (state == tasks_.end()) return false;
   state->second.is_asked = false;
-  // If not, a newer one will come.
+  // Resources in a report that was made before containers were cleared are
+  // ignored, because a newer report will follow.
   const bool is_young = state->second.answered >= state->second.cleared;
   if (is_young) ReportHeld(task, state->second, report.resources);
   ReportSessions(task, state->second, report.sessions);
@@ -287,8 +290,9 @@ void ResourceRegister::ReportSessions(
       ended.push_back(id);
     }
   }
-  // Reports come one after the other, so a newer one that has the session again
-  // is right: its master learned late that it was placed.
+  // Reports of a task arrive in order. If a later report contains the session
+  // again, that report is right: the master learned late that the session was
+  // placed.
   for (const uint64_t id : ended) EndDeclarations(id);
 }
 
@@ -362,7 +366,7 @@ void ResourceRegister::Forget(const ContainerFilter& filter) {
   ListPrograms();
 }
 
-// Entries.
+// ---- entries ----
 
 ResourceRegister::Entry& ResourceRegister::FindOrAdd(
     const Key& key, const std::string& device) {

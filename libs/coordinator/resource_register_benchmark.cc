@@ -1,6 +1,6 @@
-// Measures what the sessions of a large cluster cost its coordinator: each
-// worker places the same model on the parameter servers. All of it happens
-// under the coordinator's lock. Run with --config=opt.
+// Measures the coordinator's work for the sessions of a large cluster, all of
+// which holds the coordinator's lock. Each worker places the same model on the
+// parameter servers. Run with --config=opt.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -22,7 +22,8 @@ std::string Worker(int i) {
   return absl::StrCat("/job:worker/replica:0/task:", i);
 }
 
-// Each worker also has a step counter of its own.
+// Returns the resources of a worker: the model on the parameter servers, and a
+// step counter on the worker itself.
 std::vector<NodeResource> Model(int worker, int num_resources) {
   std::vector<NodeResource> model;
   const auto add = [&](NamedResource resource, const std::string& task) {

@@ -1,5 +1,5 @@
-// Tests what sessions and tasks report about shared resources, and which
-// conflicts are refused.
+// Tests how the register changes with the reports of sessions and tasks, and
+// which conflicts are refused.
 #include "libs/coordinator/resource_register.h"
 
 #include <string>
@@ -52,7 +52,7 @@ class ResourceRegisterTest : public testing::Test {
     }
   }
 
-  // Compares and declares, as a placement does.
+  // Compares and declares the resources, as a placement does.
   absl::Status Place(uint64_t session, const std::string& task,
                      const std::vector<NodeResource>& placed) {
     const ResourceRegister::Comparison comparison =
@@ -65,8 +65,9 @@ class ResourceRegisterTest : public testing::Test {
     return absl::OkStatus();
   }
 
-  // Simulates a heartbeat's answer, and the next heartbeat with a report. The
-  // open sessions of the task are reported as they are.
+  // Simulates the answer to a heartbeat, and the next heartbeat with a report.
+  // The report contains the open sessions of the task as the register knows
+  // them.
   void Report(const std::string& task,
               const std::vector<NamedResource>& held = {},
               const std::vector<protocol::DeclaredResources>& sessions = {}) {
@@ -149,7 +150,7 @@ TEST_F(ResourceRegisterTest, ReferenceTypeMatchesItsBaseType) {
                   {On(kPs0, Var("ps", "w", {2, 3}, MakeRefType(DT_FLOAT)))}));
 }
 
-TEST_F(ResourceRegisterTest, ADisagreementShowsBothSides) {
+TEST_F(ResourceRegisterTest, ErrorOfADisagreementShowsBothSides) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   const absl::Status status = Place(
       2, kWorker1, {{"model/w", Var("ps", "w", {2, 3}, DT_INT32), Cpu(kPs0)}});
@@ -168,7 +169,7 @@ TEST_F(ResourceRegisterTest, ADisagreementShowsBothSides) {
       "names, or reset the container if its resources are not needed.");
 }
 
-TEST_F(ResourceRegisterTest, AnotherOrderOfCreationIsADisagreement) {
+TEST_F(ResourceRegisterTest, DifferentOrderOfCreationIsADisagreement) {
   EXPECT_OK(Place(1, kWorker0,
                   {On(kPs0, Var("ps", "w")), On(kPs1, Var("ps", "b", {3}))}));
   const absl::Status status = Place(
@@ -194,7 +195,8 @@ TEST_F(ResourceRegisterTest, KnownDefinitionsMustAgree) {
       Place(4, kWorker1, {queue("FIFOQueue capacity=5")});
   EXPECT_THAT(status, StatusIs(kDisagrees, "here:  FIFOQueue capacity=5 on"));
   EXPECT_THAT(status, StatusIs(kDisagrees, "there: FIFOQueue capacity=10 on"));
-  // Reports do not end it: the last declaration does.
+  // The definition that was declared last stays in force, although the report
+  // has no definition.
   for (const uint64_t session : {1, 2, 3}) register_.EndSession(session);
   Report(kPs0, {queue("").resource});
   EXPECT_THAT(
@@ -205,7 +207,7 @@ TEST_F(ResourceRegisterTest, KnownDefinitionsMustAgree) {
       StatusIs(kDisagrees, "capacity=5"));
 }
 
-TEST_F(ResourceRegisterTest, AReplicaThatUsesAnotherJobDisagrees) {
+TEST_F(ResourceRegisterTest, ReplicaThatUsesAnotherJobDisagrees) {
   const std::vector<NodeResource> shared = {On(kPs0, Var("ps", "w")),
                                             On(kPs1, Var("ps", "b"))};
   EXPECT_OK(Place(1, kWorker0, shared));
@@ -263,7 +265,7 @@ TEST_F(ResourceRegisterTest, LongDiffIsTruncated) {
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\"w5\"")));
 }
 
-TEST_F(ResourceRegisterTest, AnotherNumberOfPartitionsIsADisagreement) {
+TEST_F(ResourceRegisterTest, DifferentPartitionCountIsADisagreement) {
   EXPECT_OK(Place(1, kWorker0,
                   {On(kPs0, Var("ps", "e/part_0", {5, 4})),
                    On(kPs1, Var("ps", "e/part_1", {5, 4}))}));
@@ -284,15 +286,15 @@ TEST_F(ResourceRegisterTest, ContainerNameAndKindIdentifyAResource) {
   EXPECT_EQ(register_.num_entries(), 4);
 }
 
-// Correct programs, which must never be refused.
+// ---- correct programs, which must never be refused ----
 
-TEST_F(ResourceRegisterTest, LocalResourcesOfOneNameAreNotCompared) {
+TEST_F(ResourceRegisterTest, LocalResourcesWithOneNameAreNotCompared) {
   const NamedResource step = Var("worker", "sync_rep_local_step", {});
   EXPECT_OK(Place(1, kWorker0, {On(kWorker0, step)}));
   EXPECT_OK(Place(2, kWorker1, {On(kWorker1, step)}));
   EXPECT_OK(Place(3, kWorker1, {On(kWorker1, Var("worker", step.name, {9}))}))
       << "nor is what a session has on its own task";
-  // Nor are the resources that they leave.
+  // Resources that these sessions leave behind are not compared either.
   for (const uint64_t session : {1, 2, 3}) register_.EndSession(session);
   Report(kWorker0, {step});
   Report(kWorker1);
@@ -300,7 +302,7 @@ TEST_F(ResourceRegisterTest, LocalResourcesOfOneNameAreNotCompared) {
   EXPECT_THAT(unconfirmed_, IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, ASessionIsNotComparedWithItself) {
+TEST_F(ResourceRegisterTest, SessionIsNotComparedWithItself) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", {2}))}));
   EXPECT_OK(
       Place(1, kWorker0,
@@ -324,7 +326,7 @@ TEST_F(ResourceRegisterTest, LongerProgramDoesNotDisagree) {
   EXPECT_OK(Place(3, kPs0, {On(kPs1, Var("ps", "w"))}));
 }
 
-// Resources that remain when sessions end.
+// ---- resources that remain when sessions end ----
 
 TEST_F(ResourceRegisterTest, EntryEndsWithItsSessionAndResource) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
@@ -359,7 +361,8 @@ TEST_F(ResourceRegisterTest, ExistingResourceKeepsItsEntry) {
   EXPECT_OK(refused(On(kPs0, Var("ps", "w"))));
 }
 
-// A variable whose shape may change, after a program that declared a fixed one.
+// A variable whose shape may change matches later declarations, although an
+// earlier program declared a fixed shape.
 TEST_F(ResourceRegisterTest, UnknownShapeMatchesLaterDeclarations) {
   EXPECT_OK(
       Place(1, kWorker0, {On(kPs0, Var("ps", "w")), On(kPs0, Var("ps", "v"))}));
@@ -381,7 +384,8 @@ TEST_F(ResourceRegisterTest, UnknownShapeMatchesLaterDeclarations) {
               StatusIs(kDisagrees, "there: float"));
 }
 
-// Also on the session's own task, where open resources are not compared.
+// This also applies on the session's own task, where resources that other open
+// sessions declare are not compared.
 TEST_F(ResourceRegisterTest, ResourceLeftOnOwnTaskMustAgree) {
   const auto queue = [](const std::string& definition) {
     return On(kWorker0,
@@ -433,8 +437,8 @@ TEST_F(ResourceRegisterTest, ResourceLeftOnOwnTaskMustAgree) {
 
 TEST_F(ResourceRegisterTest, StaleReportIsNotTrusted) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
-  // The ps was answered, and builds a report; then the session ends, after it
-  // has made the variable.
+  // The ps has received an answer and builds a report. Then the session ends,
+  // after it has created the variable, so the report does not contain it.
   EXPECT_FALSE(register_.Answer(kPs0));
   register_.EndSession(1);
   register_.Report(kPs0, {});
@@ -445,7 +449,8 @@ TEST_F(ResourceRegisterTest, StaleReportIsNotTrusted) {
   EXPECT_FALSE(register_.Answer(kPs0));
 }
 
-// Heartbeats continue while a task collects its report.
+// Heartbeats continue while a task collects its report, so a later answer does
+// not make that report more recent.
 TEST_F(ResourceRegisterTest, LaterAnswerDoesNotRefreshAReport) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
@@ -470,7 +475,7 @@ TEST_F(ResourceRegisterTest, ResourceOfAnOpenSessionIsConfirmed) {
 }
 
 TEST_F(ResourceRegisterTest, DeclarationsTakePrecedenceOverResources) {
-  // A program that may change a variable's shape declares none.
+  // A program that may change a variable's shape declares no shape.
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", PartialShape()))}));
   Report(kPs0, {Var("ps", "w", {5})});
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {6}))}));
@@ -494,15 +499,16 @@ TEST_F(ResourceRegisterTest, OnlyOpenSessionsCountWithoutReports) {
       << "it may live there";
 }
 
-// The cost of a placement does not depend on the number of known resources.
-// Counted, not timed.
+// Tests that the cost of a placement does not depend on the number of known
+// resources. The cost is the number of entries examined, not the time.
 
 class ResourceRegisterCostTest : public ResourceRegisterTest {
  protected:
   static std::string Worker(int i) {
     return absl::StrCat("/job:worker/replica:0/task:", i);
   }
-  // A replica's model, on the parameter servers, and its own step counter.
+  // Returns the model of a replica: its variables on the parameter servers, and
+  // its own step counter.
   static std::vector<NodeResource> Model(const std::string& worker,
                                          int num_variables) {
     std::vector<NodeResource> model;
@@ -513,14 +519,15 @@ class ResourceRegisterCostTest : public ResourceRegisterTest {
     model.push_back(On(worker, Var("worker", "local_step", {})));
     return model;
   }
-  // Returns the number of lookups that `work` causes.
+  // Returns the number of entries that `work` examines.
   template <typename Work>
   uint64_t CostOf(const Work& work) {
     const uint64_t before = register_.num_looks();
     work();
     return register_.num_looks() - before;
   }
-  // Acts as a replica: asks where resources live, compares, declares.
+  // Acts as a new replica: looks up the devices of resources, compares, and
+  // declares.
   void Come(int worker, int num_variables) {
     const std::vector<NodeResource> model =
         Model(Worker(worker), num_variables);
@@ -558,7 +565,7 @@ TEST_F(ResourceRegisterCostTest, OtherContainersAndLocalsAreFree) {
     for (int k = 0; k < kVariables; ++k) {
       const std::string name = absl::StrCat("w", k);
       own.push_back(On(kPs0, Var(absl::StrCat("experiment", i), name)));
-      // Each worker keeps a copy on its own device.
+      // Each worker keeps a copy of each variable on its own device.
       own.push_back(On(Worker(i), Var("ps", name)));
     }
     ASSERT_OK(Place(1000 + i, Worker(i), own));
@@ -569,7 +576,7 @@ TEST_F(ResourceRegisterCostTest, OtherContainersAndLocalsAreFree) {
             15 * kVariables);
 }
 
-// Two programs that have only names in common.
+// The two programs have only the names of their variables in common.
 TEST_F(ResourceRegisterCostTest, UnrelatedProgramsCostNoMoreThanOne) {
   constexpr int kVariables = 50;
   const auto come_as_stranger = [&](int worker) {
@@ -586,7 +593,7 @@ TEST_F(ResourceRegisterCostTest, UnrelatedProgramsCostNoMoreThanOne) {
   EXPECT_LE(CostOf([&] { come_as_stranger(201); }), 2 * few);
 }
 
-// Tasks join and leave.
+// ---- tasks that join and leave ----
 
 TEST_F(ResourceRegisterTest, LostTaskLosesContainersAndSessions) {
   EXPECT_OK(
@@ -612,9 +619,9 @@ TEST_F(ResourceRegisterTest, ReturningTaskReportsAgain) {
                        "/job:worker/replica:0/task:0"));
 }
 
-TEST_F(ResourceRegisterTest, ANewRegisterLearnsFromReports) {
+TEST_F(ResourceRegisterTest, NewRegisterLearnsFromReports) {
   ResourceRegister restarted(/*has_reports=*/true);
-  // The worker is back before the ps is.
+  // The worker joins the new coordinator before the ps does.
   restarted.AddTask(kWorker0);
   restarted.Report(kWorker0, {{}, {{1, {Held(Var("ps", "w"), Cpu(kPs0))}}}});
   restarted.AddTask(kPs0);
@@ -638,7 +645,8 @@ TEST_F(ResourceRegisterTest, ANewRegisterLearnsFromReports) {
 
 TEST_F(ResourceRegisterTest, SessionMissingFromReportsHasEnded) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
-  // Its master may not know yet that it was placed.
+  // After the first report, the master may not know yet that the session was
+  // placed.
   Report(kWorker0);
   EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker0, 1)));
   EXPECT_TRUE(register_.Answer(kWorker0)) << "so another report is wanted";
@@ -657,7 +665,8 @@ TEST_F(ResourceRegisterTest, LateReportRestoresASession) {
   EXPECT_TRUE(register_.Answer(kWorker0)) << "so another report is wanted";
   Report(kWorker0, {}, {{1, {Held(Var("worker", "w"), Cpu(kWorker0))}}});
   EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker0, 1)));
-  // Resources that it leaves are known, like those of any other task.
+  // Resources that the session leaves on the task are known like those of any
+  // other task.
   register_.EndSession(1);
   Report(kWorker0, {Var("worker", "w")});
   const NodeResource other = On(kWorker0, Var("worker", "w", {4}));
@@ -680,16 +689,16 @@ TEST_F(ResourceRegisterTest, MalformedReportEntriesAreSkipped) {
       {{Held(Var("worker", "a"), "nonsense"),
         Held(Var("worker", "b"), "/job:worker/task:0/cpu:0"),
         Held(Var("", "c"), Cpu(kWorker0)),
-        Held(Var("ps", "d"), Cpu(kPs0))},  // another task's
+        Held(Var("ps", "d"), Cpu(kPs0))},  // on another task
        {{1, {Held(Var("ps", "e"), ""), Held(Var("", "f"), Cpu(kPs0))}}}});
   EXPECT_EQ(register_.num_entries(), 0);
-  // Nor can a task report on another task's session.
+  // A task cannot report declarations of another task's session either.
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   Report(kWorker1, {}, {{1, {Held(Var("ps", "x"), Cpu(kPs0))}}});
   EXPECT_EQ(register_.num_entries(), 1);
 }
 
-// Homes and Forget.
+// ---- Homes and Forget ----
 
 TEST_F(ResourceRegisterTest, DevicesOfDeclaredAndExistingAreFound) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));

@@ -73,7 +73,7 @@ absl::Status TaskTable::CheckSpec(const protocol::JoinRequest& request) const {
                      coordinator_, " coordinates: its spec is ", cluster_text_,
                      ", and that of the task is ", request.cluster, "."));
   }
-  // The usual case, and cheap.
+  // Comparing the texts is cheap, and they are usually equal.
   if (request.cluster == cluster_text_) return absl::OkStatus();
   absl::StatusOr<ClusterSpec> spec = ClusterSpec::Parse(request.cluster);
   if (!spec.ok()) return Annotate(spec.status(), request.task);

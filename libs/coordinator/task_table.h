@@ -1,5 +1,6 @@
-// TaskTable holds the tasks of a cluster as they have reported: which are
-// alive, their addresses and devices; and it decides which processes may join.
+// TaskTable holds the state of a cluster's tasks, as the tasks have reported
+// it: which are alive, their addresses and their devices. It also decides which
+// processes may join.
 //
 // A value, not synchronized.
 #ifndef WEFT_LIBS_COORDINATOR_TASK_TABLE_H_
@@ -28,45 +29,46 @@ class TaskTable {
   struct Task {
     DeviceName name;
     bool has_devices = false;  // whether its job has devices
-    // As reported when it last joined.
+    // The values that the task reported when it last joined.
     std::string target;
     uint64_t op_fingerprint = 0;
     std::vector<DeviceAttributes> devices;
     std::vector<protocol::PlacedResource> resources;  // as last reported
-    std::vector<protocol::DeviceUse> memory;          // likewise
-    // The task has joined, and has not reported its state yet.
+    std::vector<protocol::DeviceUse> memory;          // as last reported
+    // Whether the task has joined and has not reported its state yet.
     bool awaits_report = false;
   };
 
-  // `coordinator` is the task that owns the table.
+  // `coordinator` is the task that hosts the coordinator, which owns the table.
   TaskTable(const ClusterSpec& cluster, const std::string& coordinator,
             absl::Duration timeout);
 
-  // Returns the errors of protocol::Coordinator::Join; an error changes
-  // nothing.
+  // Lets a task join. Returns the errors of protocol::Coordinator::Join; an
+  // error changes nothing.
   absl::Status Join(const protocol::JoinRequest& request, absl::Time now);
 
   Membership& members() { return members_; }
   const Membership& members() const { return members_; }
-  // All tasks of the spec, by name.
+  // Returns all tasks of the spec, by name.
   const std::map<std::string, Task>& tasks() const { return tasks_; }
-  // Returns null for a name that is not a task.
+  // Returns null if the name is not that of a task.
   Task* Find(const std::string& name);
-  // Returns the live incarnation; 0: none.
+  // Returns the live incarnation of the task; 0 if the task is not alive.
   uint64_t AliveIncarnation(const std::string& name) const;
 
-  // The tasks with devices that pass.
+  // Returns the tasks with devices that pass the filters.
   std::set<std::string> Passing(const DeviceFilters& filters) const;
-  // Whether a session of the task `own` waits for this task: it is not alive,
-  // and has not left. `own` itself is waited for even if it has left.
+  // Returns whether a session of the task `own` must wait for this task,
+  // because it is not alive and has not left. The task `own` itself is waited
+  // for even if it has left.
   bool IsMissing(const std::string& name, const std::string& own) const;
-  // The tasks of `names` that are missing.
+  // Returns the tasks of `names` that are missing.
   std::set<std::string> Missing(const std::set<std::string>& names,
                                 const std::string& own) const;
-  // The tasks of `names` that have left.
+  // Returns the tasks of `names` that have left.
   std::set<std::string> Left(const std::set<std::string>& names) const;
-  // The devices of `names` that pass, and all of `own`; in the order of tasks.
-  // None of a task that is not alive.
+  // Returns the devices of `names` that pass the filters, and all devices of
+  // `own`, in the order of tasks. Tasks that are not alive are left out.
   std::vector<DeviceAttributes> Devices(const std::set<std::string>& names,
                                         const DeviceFilters& filters,
                                         const std::string& own) const;
@@ -75,11 +77,11 @@ class TaskTable {
       const std::map<std::string, int>& num_sessions,
       const std::map<std::string, std::map<std::string, int>>&
           sessions_by_container) const;
-  // Only the name and the state of each.
+  // Returns only the name and the state of each task.
   std::vector<protocol::TaskStatus> States() const;
-  // The number of tasks in each state.
+  // Returns the number of tasks in each state.
   std::map<protocol::TaskState, int> Counts() const;
-  // Stops showing the contents of those containers.
+  // Forgets the reported resources in the cleared containers.
   void Forget(const ContainerFilter& filter);
 
  private:

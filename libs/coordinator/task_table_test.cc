@@ -1,5 +1,5 @@
-// Tests what tasks report about themselves; coordinator_test covers which tasks
-// may join.
+// Tests what the table returns about tasks. Which tasks may join is tested by
+// coordinator_test.
 #include "libs/coordinator/task_table.h"
 
 #include <string>
@@ -22,7 +22,7 @@ constexpr char kWorker0[] = "/job:worker/replica:0/task:0";
 class TaskTableTest : public testing::Test {
  protected:
   TaskTableTest() {
-    EXPECT_OK(cluster_.AddTask("ps", 3, "b:1"));  // a sparse job
+    EXPECT_OK(cluster_.AddTask("ps", 3, "b:1"));  // the job has no task 0..2
     table_.emplace(cluster_, kPs0, absl::Seconds(5));
   }
 

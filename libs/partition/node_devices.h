@@ -2,9 +2,8 @@
 // Most nodes run where they were placed, with these exceptions:
 //
 //  - An Enter or NextIteration is copied to each device that consumes its
-//  value.
-//    It must be on the device of its Merge, and the value of a constant Enter
-//    is then sent once instead of in each iteration.
+//    value. It must be on the device of its Merge, and the value of a constant
+//    Enter is then sent once instead of in each iteration.
 //  - An Exit runs on the device of its input, so that its value is sent once.
 //  - A constant that is used in a loop is copied to its consumers; if it were
 //    sent, it would arrive only once. A small constant outside of loops, such

@@ -1,5 +1,5 @@
-// CoordinatorHarness runs a coordinator on simulated threads and time, and
-// sends it the messages of its tasks. For tests.
+// CoordinatorHarness runs a coordinator on simulated threads and time, for
+// tests. It sends the coordinator the messages of its tasks.
 //
 // Used by one thread.
 #ifndef WEFT_LIBS_COORDINATOR_TESTING_COORDINATOR_HARNESS_H_
@@ -62,11 +62,11 @@ inline protocol::PlacedResource Held(const std::string& container,
   return held;
 }
 
-// An answer that may not have arrived yet.
+// An answer of the coordinator, which may not have arrived yet.
 template <typename T>
 class Pending {
  public:
-  // Must be called once.
+  // Returns the callback that receives the answer. Must be called once.
   protocol::Coordinator::Answer<T> Done() {
     return [answer = answer_](absl::StatusOr<T> given) {
       EXPECT_FALSE(answer->has_value()) << "answered twice";
@@ -130,7 +130,8 @@ class CoordinatorTest : public testing::Test {
     return reply.get();
   }
 
-  // Stops everything that runs on `part` for `time`, and then lets it catch up.
+  // Stops everything that runs on `part` for `time`, and then lets its work
+  // continue.
   void PausePart(SimulatedScheduler::Part& part, absl::Duration time) {
     part.Stop();
     scheduler_.AdvanceBy(time);
@@ -161,8 +162,8 @@ class CoordinatorTest : public testing::Test {
     return reply.get();
   }
 
-  // As a task does: sends a heartbeat, and at once another with the report if
-  // the coordinator requests one.
+  // Sends a heartbeat and, if the coordinator requests a report, another
+  // heartbeat with the report at once, as a task does.
   void BeatAndReport(const std::string& task,
                      const protocol::TaskReport& report) {
     ASSERT_OK_AND_ASSIGN(const protocol::HeartbeatReply reply, Beat(task));
