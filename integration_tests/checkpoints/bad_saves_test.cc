@@ -22,8 +22,8 @@ namespace {
 using train::Saver;
 using train::SaverOptions;
 
-// A disk with read-only directories. chmod would not stop root, and tests often
-// run as root.
+// A file system with read-only directories. Simulated, because chmod does not
+// restrict root, and tests often run as root.
 class GuardedFileSystem : public MemoryFileSystem {
  public:
   void Guard(std::string directory) { guarded_ = std::move(directory); }
@@ -67,7 +67,8 @@ Tensor Floats(int64_t size, float first) {
   return tensor;
 }
 
-// A counter that is trained, and saved by one task or sharded (the parameter).
+// Trains a counter and saves it. The test parameter says whether the save is
+// sharded.
 class BadSavesTest : public testing::TestWithParam<bool> {
  protected:
   static ProcessOptions InMemory(FileSystem& files) {
@@ -86,7 +87,8 @@ class BadSavesTest : public testing::TestWithParam<bool> {
     options.sharded = GetParam();
     return options;
   }
-  // Connects. Must be called when the graph is complete.
+  // Connects a session and initializes its variables. Must be called when the
+  // graph is complete.
   void Connect() {
     const Operation init = ops::GlobalVariablesInitializer(root_);
     auto session = Session::Connect("", root_, {.process = &process_});
@@ -99,7 +101,7 @@ class BadSavesTest : public testing::TestWithParam<bool> {
     ASSERT_OK_AND_ASSIGN(const Tensor w, session_->Run(w_));
     EXPECT_TRUE(SameBits(w, expected));
   }
-  // Returns the files below a directory and their contents.
+  // Returns all files below `directory`: their paths and their contents.
   std::map<std::string, std::string> Contents(const std::string& directory) {
     std::map<std::string, std::string> contents;
     const auto names = files_.ListDirectory(directory);
@@ -132,7 +134,7 @@ TEST_P(BadSavesTest, ReadOnlyDirectoryIsUnchanged) {
                                "Permission denied"));
   EXPECT_EQ(Contents("/job"), before);
   EXPECT_EQ(saver.LastCheckpoints(), std::vector<std::string>{"/job/m-1"});
-  // Training continues, and saves elsewhere or later.
+  // Training continues, and its checkpoints can be saved elsewhere or later.
   ASSERT_OK(Train());
   ASSERT_OK(saver.Save(*session_, "/other/m", {.global_step = 3}));
   files_.Guard("");
@@ -153,7 +155,8 @@ TEST_P(BadSavesTest, SaveBelowAFileFails) {
   }
   EXPECT_EQ(Contents("/job"),
             (std::map<std::string, std::string>{{"notes", "mine"}}));
-  // The directory and the name "notes" are still usable.
+  // The directory "/job" is still usable, and so is the name "notes" for a
+  // checkpoint.
   ASSERT_OK(saver.Save(*session_, "/job/notes"));
   EXPECT_EQ(files_.ReadFile("/job/notes").value(), "mine");
   EXPECT_OK(saver.Restore(*session_, "/job/notes"));
@@ -180,8 +183,8 @@ TEST_P(BadSavesTest, SaveOverADirectoryFails) {
   ExpectValue(Floats(100, 0));
 }
 
-// A checkpoint partially overwritten by another one: its sizes match, so only
-// the checksums differ.
+// The index of one checkpoint is overwritten by that of another. The sizes
+// match, so only the checksums show the difference.
 TEST_P(BadSavesTest, MismatchedIndexAndDataAreDetected) {
   Saver saver(root_, Options());
   ASSERT_NO_FATAL_FAILURE(Connect());
@@ -197,13 +200,13 @@ TEST_P(BadSavesTest, MismatchedIndexAndDataAreDetected) {
                                "/job/b.data-00000-of-00001, w"));
   EXPECT_THAT(failed,
               StatusIs(absl::StatusCode::kDataLoss, "Checksum does not match"));
-  // The failed restore changed no variable, and the other checkpoint is intact.
+  // The failed restore changed no variable, and the first checkpoint is intact.
   ExpectValue(trained);
   ASSERT_OK(saver.Restore(*session_, "/job/a"));
   ExpectValue(Floats(100, 0));
 }
 
-// A data file shorter than the index states.
+// The data file is shorter than the index states.
 TEST_P(BadSavesTest, IndexOfLongerSaveIsDetected) {
   const ops::Variable longer(root_.WithName("longer"), Floats(5000, 7));
   SaverOptions all = Options();
@@ -223,7 +226,8 @@ TEST_P(BadSavesTest, IndexOfLongerSaveIsDetected) {
   ExpectValue(Floats(100, 0));
 }
 
-// Names in a checkpoint, and names of its files, may contain any bytes.
+// Tensor names in a checkpoint and the names of its files may contain any
+// bytes.
 TEST_P(BadSavesTest, NamesMayContainAnyBytes) {
   const std::vector<std::string> names = {
       "spaces and\ttabs\n",      "a//b/../c",  "\xc3\xbc and \xe5\x90\x8d",
@@ -246,7 +250,8 @@ TEST_P(BadSavesTest, NamesMayContainAnyBytes) {
   ASSERT_OK_AND_ASSIGN(const std::string path,
                        saver.Save(*session_, prefix, {.global_step = 5}));
   EXPECT_EQ(path, prefix + "-5");
-  // All functions that look for a checkpoint find this one.
+  // Each function that searches a directory for checkpoints finds this
+  // checkpoint.
   ASSERT_OK_AND_ASSIGN(const auto latest,
                        checkpoint::LatestCheckpoint(files_, "/job"));
   EXPECT_EQ(latest, path);

@@ -36,7 +36,7 @@ Tensor Floats(const TensorShape& shape, float first) {
 // Disks has a separate disk for each process.
 class Disks {
  public:
-  // `writers` is the writer's disk; it must outlive this.
+  // `writers` is the writer's disk; it must outlive this object.
   explicit Disks(FileSystem& writers) : writers_(writers) {}
 
   FileSystem* Of(const std::string& name) {
@@ -70,8 +70,8 @@ TestCluster::Options OptionsFor(ClusterKind kind, Disks& disks) {
   return options;
 }
 
-// Two variables on two ps tasks, saved to the writer; `a` is large enough to be
-// streamed.
+// A program with two variables on two ps tasks, saved by the checkpoint writer.
+// The value of `a` is large enough to be streamed.
 class Program {
  public:
   explicit Program(TestCluster& cluster, int max_to_keep = 5)
@@ -134,8 +134,8 @@ class Program {
   std::unique_ptr<Session> session_;
 };
 
-// Returns the names in a folder, without the numbers of saves in names of data
-// files.
+// Returns the names in a folder. The random numbers in the names of data files
+// are removed.
 Paths NamesIn(FileSystem& files, const std::string& folder) {
   Paths names = files.ListDirectory(folder).value_or(Paths());
   for (std::string& name : names) {
@@ -154,8 +154,8 @@ TEST_P(CheckpointWriterTest, ShardedSaveRoundTripsThroughTheWriter) {
   Program program(cluster);
   ASSERT_OK_AND_ASSIGN(const std::string path, program.Save(1));
   EXPECT_EQ(path, absl::StrCat(program.folder(), "/model-1"));
-  // All tasks of one process share a disk; otherwise the files are on the
-  // writer's.
+  // In a cluster of one process, all tasks share a disk. In other clusters the
+  // files are on the writer's disk.
   FileSystem& disk =
       GetParam() == ClusterKind::kOneProcess ? *disks.Of("client") : writers;
   EXPECT_EQ(NamesIn(disk, "ckpt"),
@@ -197,7 +197,7 @@ TEST_P(CheckpointWriterTest, WriterDeletesOldCheckpoints) {
               StatusIs(absl::StatusCode::kNotFound, "model-1"));
 }
 
-// A ps without local files reads remote files like any others.
+// A ps without local files reads a remote file as if it were local.
 TEST_P(CheckpointWriterTest, OpsWriteMatchAndReadRemoteFiles) {
   MemoryFileSystem writers;
   Disks disks(writers);
@@ -239,9 +239,9 @@ TEST_P(CheckpointWriterTest, OpsWriteMatchAndReadRemoteFiles) {
   }
 }
 
-// Each writer stores its own shards, and the first one also stores all other
-// files. Together they act as one folder.
-TEST(SeveralCheckpointWritersTest, ShareASave) {
+// Each writer stores its own shards, and the first writer also stores all other
+// files. Together their folders act as one folder.
+TEST(SeveralCheckpointWritersTest, TwoWritersStoreOneShardedSave) {
   MemoryFileSystem first;
   Disks disks(first);
   TestCluster::Options options = OptionsFor(ClusterKind::kSimulated, disks);
@@ -309,7 +309,7 @@ TEST(CheckpointWriterFailureTest, LostWriterFailsOnlyTheSave) {
                                [&] { second = program.Save(2); });
   cluster.scheduler().RunUntilIdle();
   EXPECT_GT(writers.num_waiting(), 0);
-  EXPECT_OK(program.Train());  // concurrent with a save that waits for the disk
+  EXPECT_OK(program.Train());  // runs while a save waits for the disk
   cluster.Crash(kWriter, 0);
   cluster.scheduler().AdvanceBy(absl::Minutes(1));
   EXPECT_THAT(second, StatusIs(absl::StatusCode::kUnavailable, "zmq://"));

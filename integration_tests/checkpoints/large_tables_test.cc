@@ -1,7 +1,6 @@
-// Tests that tables which exceed the memory of a cluster's tasks, or of their
-// machines, are rejected before any of it is allocated, while fitting tables
-// are accepted. Each task is a separate process with simulated memory and
-// machine.
+// Tests tables that exceed the memory of the cluster's tasks or machines: they
+// are rejected before any memory is allocated. Tables that fit are accepted.
+// Each task is a separate process with a simulated machine and memory size.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +21,7 @@ namespace {
 
 constexpr int kServers = 3;
 constexpr int64_t kWidth = 20;
-// The bytes of a table on each server.
+// Bytes of the part of a table that each server stores.
 constexpr int64_t kPart = int64_t{80} << 20;
 constexpr int64_t kRows = kServers * kPart / kWidth / 4;
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
@@ -32,9 +31,9 @@ class LargeTablesTest : public ::testing::Test {
   static std::string Server(int index) {
     return absl::StrCat("/job:ps/replica:0/task:", index);
   }
-  // Starts the cluster. Each process has the memory bound `bound`. The last
-  // server is on `last_machine` and all others are on `machine`; each machine
-  // has `machines_have` bytes.
+  // Starts the cluster. `bound` limits the memory of each process. The last
+  // server is on `last_machine` and all others are on `machine`. Each machine
+  // has `machines_have` bytes of memory.
   void Begin(int64_t bound, const std::string& machine,
              const std::string& last_machine, int64_t machines_have) {
     bound_ = bound;
@@ -73,7 +72,7 @@ class LargeTablesTest : public ::testing::Test {
     }
     return initializers;
   }
-  // Returns the initializers of Adagrad's slots of each part.
+  // Returns the initializers of the Adagrad slots of all parts.
   std::vector<Operation> SlotInitializersOf(
       const ops::PartitionedVariable& table) {
     const Output rows = nn::EmbeddingLookup(model_, table, {0, 1},
@@ -112,10 +111,10 @@ class LargeTablesTest : public ::testing::Test {
   Scope root_ = Scope::Root();
   const Scope model_ =
       root_.WithDeviceFunction(ReplicaDeviceSetter({.ps_tasks = kServers}));
-  std::unique_ptr<Session> session_;  // ends before the cluster
+  std::unique_ptr<Session> session_;  // must be destroyed before the cluster
 };
 
-TEST_F(LargeTablesTest, MachineLimitCountsAllItsServers) {
+TEST_F(LargeTablesTest, MachineLimitCountsAllServersOnIt) {
   Begin(30'000'000'000, "m", "m", 64'000'000'000);
   const auto table = Table("table", 1'000'000'000);
   const std::string text = absl::StrCat(
@@ -133,7 +132,7 @@ TEST_F(LargeTablesTest, MachineLimitCountsAllItsServers) {
       "none was "
       "allocated.");
   EXPECT_THAT(Run(InitializersOf(table)), StatusIs(kExhausted, text));
-  // The rejected step must not count as one that is running.
+  // The rejected step must not count as a running step.
   EXPECT_THAT(Run(InitializersOf(table)), StatusIs(kExhausted, text));
   ExpectNothingWasAllocated();
   ExpectASmallTableWorks();
@@ -158,7 +157,8 @@ TEST_F(LargeTablesTest, OptimizerSlotsCountAgainstServerMemory) {
   ExpectASmallTableWorks();
 }
 
-// In separate runs, the first table fits.
+// A table is initialized first and fits. Its optimizer slots, initialized by a
+// later run, do not fit beside it.
 TEST_F(LargeTablesTest, ExistingVariablesReduceFreeMemory) {
   Begin(kPart + kPart / 2, "a", "b", 10 * kPart);
   const auto table = Table("table", kRows);
@@ -196,7 +196,8 @@ TEST_F(LargeTablesTest, UnknownMachineHasNoSharedLimit) {
   EXPECT_OK(Run(InitializersOf(Table("table", kRows))));
 }
 
-// The new values replace existing ones. Another session registers them again.
+// Initializing a table again replaces its values and needs no extra memory,
+// also if the initializing session is a new one.
 TEST_F(LargeTablesTest, ReinitializationNeedsNoExtraMemory) {
   Begin(4 * kPart, "a", "a", 3 * kPart);
   const auto table = Table("table", kRows);
@@ -204,12 +205,12 @@ TEST_F(LargeTablesTest, ReinitializationNeedsNoExtraMemory) {
   machines_have_ = 1;
   session_ = nullptr;
   EXPECT_OK(Run(InitializersOf(table)));
-  // Exceeds the freed memory that the processes keep.
+  // This table exceeds the freed memory that the processes keep for reuse.
   EXPECT_THAT(Run(InitializersOf(Table("other", 2 * kRows))),
               StatusIs(kExhausted, "other/part_0"));
 }
 
-// A restored value is as large as an initialized one.
+// A restored table counts like an initialized one of the same size.
 TEST_F(LargeTablesTest, RestoredVariablesCount) {
   Begin(30'000'000'000, "m", "m", 64'000'000'000);
   const auto table = Table("table", 1'000'000'000);

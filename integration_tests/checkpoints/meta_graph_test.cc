@@ -1,5 +1,5 @@
-// Tests MetaGraphDefs: those of TensorFlow 2.21 can be imported, restored and
-// trained. Those exported by Weft can be continued by another program.
+// Tests MetaGraphDefs. Those of TensorFlow 2.21 can be imported, restored and
+// trained. Another program can continue training from those that Weft exports.
 #include "libs/train/saving/meta_graph.h"
 
 #include <cmath>
@@ -82,8 +82,8 @@ class MetaGraphTest : public testing::Test {
     EXPECT_OK((*session)->Run(init));
     return *std::move(session);
   }
-  // Expects TensorFlow's results of the given round. Round 0 follows the
-  // checkpoint directly.
+  // Expects the results that TensorFlow computes in training round `round`.
+  // Round 0 starts from the checkpoint.
   void ExpectRound(Session& session, const std::string& name, int round,
                    const std::string& prefix = "") {
     Strings fetches;
@@ -159,8 +159,8 @@ TEST_P(TensorFlowsMetaGraphTest, RestoresAndResumesTraining) {
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*next, name, 0));
 }
 
-// A saver of format V1 can restore. The graph's save node also writes that
-// format, but a Saver saves in format V2 only.
+// An imported saver of format V1 can restore. Its save node can also write
+// format V1, but a Saver always writes format V2.
 TEST_F(MetaGraphTest, SaverOfFormatV1Restores) {
   const std::string checkpoint = absl::StrCat(kFolder, "v1ckpt");
   const Scope root = Scope::Root();
@@ -270,7 +270,7 @@ TEST_F(MetaGraphTest, ImportScopePrefixesNames) {
   const MetaGraph meta = Recorded("whole-3.meta");
   const Scope root = Scope::Root();
   std::vector<std::unique_ptr<Saver>> savers;
-  // The second import gets unique names.
+  // The second import of the same graph gets unique names.
   for (const char* prefix : {"model", "model_1"}) {
     ASSERT_OK_AND_ASSIGN(
         auto saver, ImportMetaGraph(root, meta, {.import_scope = "model"}));
@@ -285,7 +285,8 @@ TEST_F(MetaGraphTest, ImportScopePrefixesNames) {
   }
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*session, "whole", 0, "model/"));
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*session, "whole", 0, "model_1/"));
-  // Names in collections are the current names in the graph.
+  // Collections contain the current names of the nodes, not those before the
+  // import.
   ASSERT_OK_AND_ASSIGN(const MetaGraph out, ExportMetaGraph(root));
   const auto& collections = out.message().collection_def();
   tf::QueueRunnerDef runner;
@@ -324,7 +325,8 @@ TEST_F(MetaGraphTest, InputsAreMapped) {
               StatusIs(kInvalid, "not found in graph_def: none:0"));
 }
 
-// Weft's builders create the variables of the recorded model.
+// Weft's builders create the same variables as the model recorded from
+// TensorFlow.
 TEST_F(MetaGraphTest, VariableDefsMatchTensorFlow) {
   const Scope root = Scope::Root();
   const ops::Initializer any = [](const Scope& scope, const TensorShape& shape,
@@ -392,7 +394,7 @@ TEST_F(MetaGraphTest, AnotherProgramResumesTraining) {
   EXPECT_EQ(step.flat<int64_t>()[0], 4);
 }
 
-TEST_F(MetaGraphTest, GraphsWithoutSaverGetOne) {
+TEST_F(MetaGraphTest, GraphsWithoutSaverGetASaver) {
   const Scope root = Scope::Root();
   ops::GetVariable(root, "w", {2});
   ASSERT_OK_AND_ASSIGN(const MetaGraph meta, ExportMetaGraph(root));

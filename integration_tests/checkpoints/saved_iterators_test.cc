@@ -1,7 +1,7 @@
-// Tests iterator positions that are saved in a checkpoint, with the variables
-// or separately. A session that restores them continues with the next element:
-// in a plain session, in a MonitoredSession, across tasks, and with background
-// pipelines.
+// Tests iterator positions that are saved in a checkpoint, together with the
+// variables or separately. A session that restores the position continues with
+// the next element. Covers plain sessions, a MonitoredSession, several tasks,
+// and pipelines with background threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,8 @@ struct Model {
     train = Trained(root, step, next);
   }
 
-  // Returns the element, after the step was counted.
+  // Returns the element. A control dependency increments the step counter
+  // first.
   static Output Trained(const Scope& root, const ops::Variable& step,
                         const Output& next) {
     const Output count = ops::AssignAdd(
@@ -174,7 +175,8 @@ TEST_F(SavedIteratorsTest, IteratorHandleIsNotSaveable) {
                                        "handle of another iterator"));
 }
 
-// If initialized later, the iterator would silently start at the first element.
+// Recovery logs the iterators that it did not restore. If they were initialized
+// later, they would silently start at their first element.
 TEST_F(SavedIteratorsTest, UnrestoredIteratorsAreLogged) {
   Model model;
   const ops::Variable late(model.root.WithName("late"),
@@ -201,7 +203,7 @@ TEST_F(SavedIteratorsTest, UnrestoredIteratorsAreLogged) {
               testing::Contains(testing::HasSubstr("are not restored")));
 }
 
-// The program is restarted twice; each element is seen once.
+// The program is restarted twice, and training sees each element exactly once.
 TEST_F(SavedIteratorsTest, RestartedTrainingResumesItsInput) {
   Int64s all;
   for (int start = 0; start < 3; ++start) {
@@ -222,9 +224,9 @@ TEST_F(SavedIteratorsTest, RestartedTrainingResumesItsInput) {
       all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
-// The hook saves the iterator, because the checkpoints of the model contain no
-// input.
-TEST_F(SavedIteratorsTest, HookSavesInputOnItsOwn) {
+// The iterator is not saved with the variables, so CheckpointInputPipelineHook
+// saves it in its own checkpoint.
+TEST_F(SavedIteratorsTest, HookSavesInputSeparately) {
   Int64s all;
   for (int start = 0; start < 3; ++start) {
     const Scope root = Scope::Root();
@@ -256,7 +258,8 @@ TEST_F(SavedIteratorsTest, HookSavesInputOnItsOwn) {
       all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
-// Names that differ only in their suffix belong to two workers.
+// Two workers use checkpoint names that differ only in their suffix. Each
+// restores its own iterator.
 TEST_F(SavedIteratorsTest, HooksOfTwoNamesKeepSeparateStates) {
   const Scope root = Scope::Root();
   std::vector<std::shared_ptr<train::SessionRunHook>> hooks;
@@ -287,7 +290,8 @@ TEST_F(SavedIteratorsTest, HooksOfTwoNamesKeepSeparateStates) {
   }
 }
 
-// A worker's iterator and a variable of a ps: each task writes its own state.
+// The iterator is on a worker and the variable is on a ps. Each task writes its
+// own state.
 TEST(SavedIteratorsOnTasksTest, EachTaskSavesItsOwnIterator) {
   TestCluster cluster(
       {.kind = ClusterKind::kOneProcess, .jobs = {{"ps", 1}, {"worker", 2}}});

@@ -1,5 +1,6 @@
-// Saves of the Saver that fail: after a loss of power, of the reply or of the
-// process, the state names a complete checkpoint, and leftovers are deleted.
+// Tests saves that fail because the power, the reply or the process is lost.
+// Afterwards the checkpoint state names a complete checkpoint, and leftover
+// files are deleted.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,16 +29,17 @@ namespace {
 using train::Saver;
 using train::SaverOptions;
 
-// A power failure interrupts the second save at each of its operations. Then
-// the state must name a complete checkpoint, the first or the second one. The
-// paths of checkpoints have a step number, or none, so that the new one
-// replaces the old one.
+// Simulates a power failure at each operation of the second save. Afterwards
+// the checkpoint state must name a complete checkpoint, either the first or the
+// second. Without a step number in their paths, the second checkpoint replaces
+// the first.
 class SaverPowerTest
     : public testing::TestWithParam<std::pair<bool, std::optional<int64_t>>> {};
 
 TEST_P(SaverPowerTest, PowerFailureLeavesOldOrNewCheckpoint) {
   SaverOptions options;
-  options.max_to_keep = 1;  // the same save deletes the old checkpoint
+  // the save that adds a checkpoint deletes the old one
+  options.max_to_keep = 1;
   const auto [sharded, second_step] = GetParam();
   options.sharded = sharded;
   const std::optional<int64_t> first_step =
@@ -87,8 +89,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair(false, std::optional<int64_t>(2)),
                     std::pair(false, std::optional<int64_t>())));
 
-// Checkpoints are counted and old ones deleted, although operations after a
-// commit fail for a while. No checkpoint is leaked.
+// After a save has committed, file operations fail for a while. The saver still
+// counts its checkpoints and deletes old ones, so none is leaked.
 TEST_F(SaverTest, ErrorsAfterCommitLeakNoCheckpoint) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -105,7 +107,7 @@ TEST_F(SaverTest, ErrorsAfterCommitLeakNoCheckpoint) {
   ASSERT_OK(files_.CreateDirectory("/job/m-3.meta"));
   EXPECT_FALSE(save(2).ok());
   EXPECT_FALSE(save(3).ok());
-  // The state names m-1, so it still exists.
+  // The checkpoint state names m-1, so m-1 is not deleted.
   ASSERT_OK_AND_ASSIGN(const auto latest,
                        checkpoint::LatestCheckpoint(files_, "/job"));
   EXPECT_EQ(latest, "/job/m-1");
@@ -117,8 +119,8 @@ TEST_F(SaverTest, ErrorsAfterCommitLeakNoCheckpoint) {
   EXPECT_OK(files_.FileExists("/job/m-3.index"));
 }
 
-// Cleanup must not fail a save: a directory may be too long to list, or not
-// readable.
+// Cleanup must not fail a save, even if the directory is too long to list or is
+// not readable.
 TEST(SaverSweepTest, UnlistableDirectoryAcceptsSaves) {
   class Unlisted : public MemoryFileSystem {
    public:
@@ -156,8 +158,8 @@ TEST(SaverSweepTest, UnlistableDirectoryAcceptsSaves) {
   }
 }
 
-// If the directory cannot be listed, only the index names the data of an old
-// checkpoint.
+// A directory cannot be listed. Then only its index names the data files of an
+// old checkpoint, so the index is kept until it can be read.
 TEST(SaverSweepTest, UnreadableIndexIsKeptForTheNextSave) {
   class FailsOnce : public MemoryFileSystem {
    public:
@@ -193,7 +195,7 @@ TEST(SaverSweepTest, UnreadableIndexIsKeptForTheNextSave) {
   }
 }
 
-// Simulates a save that committed, but whose reply was lost.
+// A file system that commits a save, but loses the reply.
 class AnswerIsLost : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -214,7 +216,7 @@ class AnswerIsLost : public FailingFileSystem {
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
       absl::string_view path) override {
     if (!full_for.empty() && absl::StrContains(path, full_for)) {
-      clock.Advance(absl::Minutes(16));  // as long as a slow disk may take
+      clock.Advance(absl::Minutes(16));  // a slow disk may take this long
       return absl::ResourceExhaustedError("the disk is full");
     }
     return FailingFileSystem::NewWritableFile(path);
@@ -228,14 +230,15 @@ class AnswerIsLost : public FailingFileSystem {
   bool loses = false;
   bool interrupts = false;
   bool keeps_marker = false;
-  std::string full_for;      // the disk is full for paths with this text
-  ManualClock clock;         // of savers
-  absl::Status state_error;  // error of reading the state
+  std::string full_for;  // the disk is full for paths that contain this text
+  ManualClock clock;         // the clock of all savers
+  absl::Status state_error;  // returned by reads of the checkpoint state
 };
 
 class SaverLostAnswerTest : public testing::Test {
  protected:
-  // All savers are created before the session runs, because they add nodes.
+  // Creates all savers before the session runs, because savers add nodes to the
+  // graph.
   SaverLostAnswerTest() {
     for (int i = 0; i < 8; ++i) {
       SaverOptions options;
@@ -250,7 +253,7 @@ class SaverLostAnswerTest : public testing::Test {
     session_ = *std::move(session);
     EXPECT_OK(session_->Run(init));
   }
-  // Each saver represents a new process.
+  // Returns an unused saver, which represents the saver of a new process.
   Saver& NewSaver() { return *savers_[num_savers_++]; }
   Saver& NewSaverThatKeepsAll() { return *savers_[6 + num_that_keep_all_++]; }
   absl::Status Save(Saver& saver, int64_t step, bool write_state = true) {
@@ -259,7 +262,8 @@ class SaverLostAnswerTest : public testing::Test {
               {.global_step = step, .write_state = write_state})
         .status();
   }
-  // Writes the state of step 1, and a checkpoint of step 2 whose reply is lost.
+  // Saves step 1 with its checkpoint state, and then a checkpoint of step 2
+  // whose reply is lost.
   void LoseTheAnswerOf2(Saver& saver) {
     ASSERT_OK(Save(saver, 1));
     files_.loses = true;
@@ -295,7 +299,8 @@ TEST_F(SaverLostAnswerTest, NextProcessDeletesUncountedCheckpoint) {
   LoseTheAnswerOf2(NewSaver());
   Saver& next = NewSaver();
   ASSERT_OK(next.RecoverLastCheckpoints(*session_, {"/job/m-1"}));
-  // For a while it is unknown which checkpoints the state names.
+  // For a while the checkpoint state is unreadable, so it is unknown which
+  // checkpoints it names.
   files_.state_error = absl::UnavailableError("the state is away");
   EXPECT_THAT(Save(next, 3), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(IsAnythingLeftOf2());
@@ -305,8 +310,8 @@ TEST_F(SaverLostAnswerTest, NextProcessDeletesUncountedCheckpoint) {
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
 }
 
-// Two saves are interrupted between their data and their index, and the data of
-// each save has different names.
+// Two saves are interrupted after their data and before their index. Their data
+// files have different names, and all are deleted.
 TEST_F(SaverLostAnswerTest, DataOfInterruptedSavesIsDeleted) {
   const auto save = [&](Saver& saver) {
     return saver.Save(*session_, "s3://bucket/job/m").status();
@@ -330,7 +335,8 @@ TEST_F(SaverLostAnswerTest, DataOfInterruptedSavesIsDeleted) {
   EXPECT_OK(next.Restore(*session_, "s3://bucket/job/m"));
 }
 
-// The disk has room for the checkpoint, but not for the file that names it.
+// The disk has room for the checkpoint, but not for the checkpoint state, which
+// would name it.
 TEST_F(SaverLostAnswerTest, UnnamedCheckpointIsDeletedAfterRecovery) {
   for (const std::string full_for : {"/job/checkpoint", ".meta"}) {
     for (const bool goes_on : {true, false}) {
@@ -342,8 +348,8 @@ TEST_F(SaverLostAnswerTest, UnnamedCheckpointIsDeletedAfterRecovery) {
                   StatusIs(absl::StatusCode::kResourceExhausted));
       files_.full_for.clear();
       ASSERT_OK(disk_.FileExists("/job/m-2.index"));
-      // After a lost session, training resumes from the checkpoint that the
-      // state names.
+      // The session is lost. Training resumes from the checkpoint that the
+      // checkpoint state names.
       if (!goes_on) {
         ASSERT_OK(saver.RecoverLastCheckpoints(*session_, {"/job/m-1"}));
       }
@@ -380,8 +386,9 @@ TEST_F(SaverLostAnswerTest, KeepAllSaverKeepsUncountedCheckpoint) {
   EXPECT_TRUE(IsAnythingLeftOf2());
 }
 
-// For example, the next program restores it and saves without counting existing
-// checkpoints.
+// The checkpoint state names a checkpoint although the saver did not count it,
+// for example because the next program restored it and did not recover older
+// ones.
 TEST_F(SaverLostAnswerTest, CheckpointNamedByStateIsKept) {
   for (const bool is_killed : {false, true}) {
     Saver& saver = NewSaver();
@@ -401,7 +408,8 @@ TEST_F(SaverLostAnswerTest, CheckpointNamedByStateIsKept) {
   }
 }
 
-// A saver that keeps all checkpoints has adopted it.
+// Step 1 was left as uncounted. A saver that keeps all checkpoints keeps it,
+// and later savers must not delete it.
 TEST_F(SaverLostAnswerTest, CheckpointAdoptedByKeepAllSaverIsKept) {
   files_.keeps_marker = true;
   ASSERT_OK(Save(NewSaver(), 1));
@@ -425,7 +433,7 @@ TEST_F(SaverLostAnswerTest, CheckpointNamedByAnotherFileIsKept) {
   };
   for (const int64_t step : {2, 3}) ASSERT_OK(save(step));
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
-  // A checkpoint that neither file names is deleted.
+  // A checkpoint that neither checkpoint state file names is deleted.
   files_.loses = true;
   EXPECT_FALSE(save(4).ok());
   files_.loses = false;
@@ -434,7 +442,8 @@ TEST_F(SaverLostAnswerTest, CheckpointNamedByAnotherFileIsKept) {
   EXPECT_OK(disk_.FileExists("/job/m-3.index"));
 }
 
-// If the state is unreadable, saves continue, and leftovers are kept.
+// If the checkpoint state is unreadable, saves succeed, and leftover files are
+// kept.
 TEST_F(SaverLostAnswerTest, UnreadableStateDoesNotBlockSaves) {
   for (const absl::Status& error : {absl::PermissionDeniedError("not yours"),
                                     absl::FailedPreconditionError("a folder"),
@@ -453,8 +462,8 @@ TEST_F(SaverLostAnswerTest, UnreadableStateDoesNotBlockSaves) {
   }
 }
 
-// Deletions recorded by another process are neither decided by the state of
-// another directory, nor forgotten.
+// Another process recorded deletions in a directory whose state cannot be read
+// now. They are not decided by the state of this directory, and not forgotten.
 TEST_F(SaverLostAnswerTest, DeletionInOtherDirectoryWaitsForItsState) {
   Saver& first = NewSaver();
   ASSERT_OK(Save(first, 1, /*write_state=*/false));
@@ -475,7 +484,8 @@ TEST_F(SaverLostAnswerTest, DeletionInOtherDirectoryWaitsForItsState) {
   EXPECT_OK(disk_.FileExists("/job/m-2.index"));
 }
 
-// A disk that calls a function when the graph of a checkpoint is written.
+// A file system that calls a function when the graph of a checkpoint is
+// written.
 class CallsAtGraph : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -489,7 +499,8 @@ class CallsAtGraph : public FailingFileSystem {
   std::function<void()> on_graph;
 };
 
-// A lost session may leave a running save behind that still counts.
+// After a session is lost, one of its saves may still be running. Recovery must
+// not disturb that save.
 TEST(SaverTurnTest, RecoveryDoesNotDisturbRunningSave) {
   MemoryFileSystem disk;
   CallsAtGraph files(disk);
@@ -510,8 +521,8 @@ TEST(SaverTurnTest, RecoveryDoesNotDisturbRunningSave) {
   EXPECT_EQ(saver.LastCheckpoints(), (Paths{"/job/m-1"}));
 }
 
-// A sharded save that fails in the middle leaves shards, which the next one
-// deletes before it begins.
+// A sharded save that fails halfway leaves shards. The next save deletes them
+// before it begins.
 TEST(SaverSweepTest, ShardsOfFailedSaveAreDeletedByNext) {
   MemoryFileSystem disk;
   FailingFileSystem files(disk);
@@ -540,14 +551,14 @@ TEST(SaverSweepTest, ShardsOfFailedSaveAreDeletedByNext) {
   EXPECT_GT(left, 0);
 }
 
-// A disk whose power fails just before a sync of a directory. The sync then
-// succeeds, like a retry after a restart.
+// A disk whose power fails just before a directory is synced. The sync then
+// succeeds, as a retry after a restart does.
 class PowerFailsBeforeSync : public FailingFileSystem {
  public:
   explicit PowerFailsBeforeSync(MemoryFileSystem& disk)
       : FailingFileSystem(disk), disk_(disk) {}
 
-  // Fails before the `n`-th sync from now.
+  // Cuts the power before the `n`-th sync from now.
   void FailBefore(int n, uint64_t seed) {
     syncs_left_ = n;
     random_ = NewSeededRandom(seed);
@@ -565,9 +576,8 @@ class PowerFailsBeforeSync : public FailingFileSystem {
   std::unique_ptr<Random> random_;
 };
 
-// Saves three times, keeping one checkpoint; `disturb` is called before the
-// second save, and `after` afterwards. Returns the files in the directory at
-// the end.
+// Saves three times with max_to_keep=1. Calls `disturb` before the second save
+// and `after` after it. Returns the files in the directory at the end.
 Paths AfterADisturbedSave(MemoryFileSystem& disk, FileSystem& files,
                           absl::FunctionRef<void()> disturb,
                           absl::FunctionRef<void()> after) {
@@ -593,8 +603,8 @@ Paths AfterADisturbedSave(MemoryFileSystem& disk, FileSystem& files,
   return disk.ListDirectory("/job").value();
 }
 
-// Returns the files other than the state, the marker and the newest checkpoint,
-// of step 3.
+// Returns all names except the checkpoint state, the marker of unfinished
+// saves, and the files of the newest checkpoint (step 3).
 Paths LeftBeside(const Paths& names) {
   Paths left;
   for (const std::string& name : names) {
@@ -606,8 +616,8 @@ Paths LeftBeside(const Paths& names) {
   return left;
 }
 
-// An operation fails, and then the power. Old checkpoints that reappear,
-// completely or partially, are deleted again.
+// A file operation fails, and then the power. Old checkpoints may reappear,
+// completely or partially. They are deleted again.
 TEST(SaverSweepTest, CheckpointsRevivedByPowerLossAreDeleted) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     bool has_failed = true;

@@ -1,5 +1,6 @@
-// The checkpoints that the Saver keeps and deletes, and what the state names:
-// in moved and copied directories, and for later processes.
+// Tests which checkpoints the Saver keeps, deletes and names in the checkpoint
+// state: in moved and copied directories, and for programs that are started
+// later.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -26,9 +27,9 @@ namespace {
 using train::Saver;
 using train::SaverOptions;
 
-// The next save of the same path deletes leftovers of a crashed save, which it
-// finds in the marker. It keeps all other files, however similar their names
-// are.
+// A crashed save leaves files, which are named in its marker file. The next
+// save of the same path deletes them. It keeps all other files, however similar
+// their names are.
 TEST_F(SaverTest, LeftoversOfSaveAreDeleted) {
   const std::string of_tensorflow(32, 'b');
   const Paths folders = {"model.ckpt-7_temp_00000000000a1b0c",
@@ -55,11 +56,11 @@ TEST_F(SaverTest, LeftoversOfSaveAreDeleted) {
   const Paths stay = {
       // An unfinished save writes no .meta file.
       "model.ckpt-7.meta",
-      // Similar names of other files.
+      // Similar names that belong to other files.
       "model.ckpt-7.data-mine.index", "model.ckpt-7.data-1-of-2x",
       "model.ckpt-9.data-00000-of-00001", "model.ckpt-9.meta",
       "model.ckpt-9.index",
-      // Files of saves that are not in the marker.
+      // Files of saves that the marker file does not name.
       "model.ckpt-8.index.tempstate1", "model.ckpt-8.data-00000-of-00001",
       "model.ckpt-8.meta", "model.ckpt-7.index.tempstate",
       "model.ckpt-7_of_mine.meta", "model.ckpt-7.data-00000-of-00001.old",
@@ -90,8 +91,9 @@ TEST_F(SaverTest, LeftoversOfSaveAreDeleted) {
   }
 }
 
-// Checkpoints that another process was about to delete are deleted, except
-// those that the state names, even if a dead process named them for deletion.
+// A process dies before it deletes the checkpoints that it has listed for
+// deletion. The next process deletes those that the checkpoint state does not
+// name.
 TEST_F(SaverTest, OldCheckpointsOfDeadProcessAreDeleted) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -117,7 +119,8 @@ TEST_F(SaverTest, OldCheckpointsOfDeadProcessAreDeleted) {
   EXPECT_EQ(indexes, (Paths{"m-2.index", "m-3.index", "m-4.index"}));
 }
 
-// A checkpoint with two spellings of its path counts as one.
+// One checkpoint is saved under two spellings of its path. They count as one
+// checkpoint.
 TEST_F(SaverTest, OtherSpellingOfNewCheckpointIsKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -134,7 +137,8 @@ TEST_F(SaverTest, OtherSpellingOfNewCheckpointIsKept) {
   }
 }
 
-// A folder given by its relative and its absolute path.
+// Saves to the same folder, first by its relative path, then by its absolute
+// path.
 TEST(SaverPathsTest, AbsolutePathOfNewCheckpointIsKept) {
   LocalFileSystem files;
   const std::string name = "saver_paths_test";
@@ -155,7 +159,7 @@ TEST(SaverPathsTest, AbsolutePathOfNewCheckpointIsKept) {
   (void)files.DeleteRecursively(name);
 }
 
-// A disk on which "/alias" is a link to "/job".
+// A file system in which "/alias" is a link to "/job".
 class LinkedFiles : public RoutedFileSystem {
  public:
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
@@ -164,7 +168,7 @@ class LinkedFiles : public RoutedFileSystem {
     return RoutedFileSystem::NewRandomAccessFile(path);
   }
   MemoryFileSystem disk;
-  std::string unreadable;  // the path of a temporarily unreadable file
+  std::string unreadable;  // path of a file that cannot be read for now
 
  private:
   absl::StatusOr<Place> Find(absl::string_view path) override {
@@ -176,8 +180,9 @@ class LinkedFiles : public RoutedFileSystem {
   }
 };
 
-// An old checkpoint with an unreadable index may be the new one under another
-// path, or one that the state names.
+// If the index of an old checkpoint is unreadable, its files may belong to the
+// new checkpoint under another path, or to one that the checkpoint state names.
+// It must be kept.
 TEST(SaverPathsTest, PossibleAliasOfCheckpointIsKept) {
   LinkedFiles files;
   ASSERT_OK(files.CreateDirectory("/job"));
@@ -194,14 +199,15 @@ TEST(SaverPathsTest, PossibleAliasOfCheckpointIsKept) {
   files.unreadable = "/job/m.index";
   ASSERT_OK(saver.Save(*session, "/alias/m"));
   EXPECT_OK(saver.Restore(*session, "/alias/m"));
-  // The first checkpoint is deleted as soon as it is known not to be one that
-  // is kept.
+  // Once its index is readable, the first checkpoint is known to be another one
+  // and is deleted.
   files.unreadable.clear();
   ASSERT_OK(saver.Save(*session, "/alias/n"));
   EXPECT_FALSE(files.FileExists("/job/m.index").ok());
   EXPECT_OK(saver.Restore(*session, "/alias/n"));
 
-  // Another process was about to delete a checkpoint that the state names now.
+  // Another process has listed a checkpoint for deletion that the checkpoint
+  // state names now.
   ASSERT_OK(files.WriteFileAtomically("/job/checkpoint",
                                       R"(model_checkpoint_path: "/alias/n")"));
   ASSERT_OK(files.WriteFileAtomically("/job/n.saving", "save 9\ndeleting n\n"));
@@ -211,7 +217,7 @@ TEST(SaverPathsTest, PossibleAliasOfCheckpointIsKept) {
   EXPECT_OK(next.Restore(*session, "/alias/n"));
 }
 
-// Files whose names only begin like the checkpoint's are kept.
+// A file is kept if its name only begins with the name of a deleted checkpoint.
 TEST_F(SaverTest, CheckpointWithLongerNameIsKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -248,8 +254,9 @@ TEST_F(SaverTest, StateWithRelativePathsMayBeMoved) {
   EXPECT_EQ(latest, "/moved/m-1");
 }
 
-// Training in a copy of a directory, whose state file contains the original's
-// paths: once with all files copied, once with only the newest checkpoint.
+// Training continues in a copy of a directory whose checkpoint state contains
+// the paths of the original. Covers a copy of all files, and a copy of only the
+// newest checkpoint.
 TEST_F(SaverTest, TrainingInACopyLeavesOriginalUnchanged) {
   for (const std::string copied : {"m-", "m-2"}) {
     const Scope root = Scope::Root();
@@ -292,7 +299,8 @@ TEST_F(SaverTest, TrainingInACopyLeavesOriginalUnchanged) {
   }
 }
 
-// A crafted marker, or one truncated by a failing disk.
+// The marker file of unfinished saves is crafted, or was truncated by a failing
+// disk.
 TEST_F(SaverTest, CorruptSaveMarkerIsHarmless) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -312,8 +320,8 @@ TEST_F(SaverTest, CorruptSaveMarkerIsHarmless) {
   EXPECT_EQ(Stored("/job/m", "w")->flat<float>()[1], 2);
 }
 
-// Whatever file operation of the saver fails, its leftovers are gone after the
-// next save.
+// One file operation of the saver fails. Whichever it is, the next save removes
+// the leftover files.
 TEST_F(SaverTest, FailedDeletionsAreRetriedByNextSave) {
   FailingFileSystem failing(files_);
   const Scope root = Scope::Root();
@@ -341,7 +349,8 @@ TEST_F(SaverTest, FailedDeletionsAreRetriedByNextSave) {
     ASSERT_OK(save()) << n;
     const std::string newest = absl::StrCat("m-", step);
     Paths files = Files();
-    std::erase(files, "m.saving");  // records the failed save for a while
+    // m.saving records the failed save for a while
+    std::erase(files, "m.saving");
     EXPECT_EQ(files, (Paths{"checkpoint", newest + ".data-00000-of-00001",
                             newest + ".index", newest + ".meta"}))
         << n;
@@ -351,8 +360,8 @@ TEST_F(SaverTest, FailedDeletionsAreRetriedByNextSave) {
   EXPECT_FALSE(files_.FileExists("/job/m.saving").ok());
 }
 
-// As in TensorFlow's Saver(max_to_keep=3) (cases max_to_keep and
-// max_to_keep_one of its recorded histories).
+// Expects the same checkpoints as TensorFlow's Saver(max_to_keep=3). See
+// max_to_keep and max_to_keep_one among the recorded TensorFlow histories.
 TEST_F(SaverTest, LatestCheckpointsAreKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -373,7 +382,8 @@ TEST_F(SaverTest, LatestCheckpointsAreKept) {
   ASSERT_OK_AND_ASSIGN(const auto latest,
                        checkpoint::LatestCheckpoint(files_, "/job"));
   EXPECT_EQ(latest, "/job/m-8");
-  // m-3 was saved twice. Its data file must not reuse the name of the old one.
+  // Step 3 was saved twice. The new data file must not reuse the name of the
+  // old one.
   EXPECT_EQ(Files(), (Paths{"checkpoint", "m-3.data-00000-of-00002",
                             "m-3.index", "m-3.meta", "m-5.data-00000-of-00001",
                             "m-5.index", "m-5.meta", "m-8.data-00000-of-00001",
@@ -389,8 +399,8 @@ TEST_F(SaverTest, PeriodicCheckpointsAreKeptForever) {
   Saver saver(root, options);
   const auto session = ConnectAndInitialize(root);
   ASSERT_NE(session, nullptr);
-  // One save every 25 minutes: the first one after an hour is kept, and so is
-  // the first one after two hours.
+  // Saves every 25 minutes. The first save after one hour and the first save
+  // after two hours are kept forever.
   for (int64_t i = 0; i < 8; ++i) {
     clock_.Advance(absl::Minutes(25));
     ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = i}));
@@ -403,7 +413,7 @@ TEST_F(SaverTest, PeriodicCheckpointsAreKeptForever) {
   }
 }
 
-// A clock whose wall time can be set, while intervals are not affected.
+// A clock whose wall time can be set independently of its monotonic time.
 class SetClock : public ManualClock {
  public:
   absl::Time WallTime() const override { return Now() + ahead; }
@@ -431,12 +441,13 @@ TEST_F(SaverTest, StateUsesWallClock) {
   };
   const double saved = absl::ToUnixSeconds(clock.WallTime());
   EXPECT_EQ(timestamps(), std::vector<double>{saved});
-  // A saver that recovers the checkpoint keeps its timestamp.
+  // A saver that recovers the checkpoint keeps its original timestamp.
   clock.Advance(absl::Minutes(30));
   ASSERT_OK(next.RecoverLastCheckpoints(*session, {"/job/m-1"}, timestamps()));
   ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 2}));
   EXPECT_EQ(timestamps(), (std::vector<double>{saved, saved + 1800}));
-  // Setting the wall clock forward by three hours does not count as an hour.
+  // Moving the wall clock forward by three hours does not count as elapsed
+  // time.
   ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 3}));
   ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 4}));
   EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
@@ -466,8 +477,8 @@ TEST_F(SaverTest, NextProcessContinuesRetention) {
   EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
 }
 
-// As in TensorFlow, such a save is not counted, so no named checkpoint is
-// deleted.
+// As in TensorFlow, a save that does not write the checkpoint state is not
+// counted. No checkpoint named in the state is deleted.
 TEST_F(SaverTest, OldCheckpointsAreKeptWithoutState) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -493,7 +504,8 @@ TEST_F(SaverTest, OldCheckpointsAreKeptWithoutState) {
   }
 }
 
-// If the graph cannot be written, the state does not name the checkpoint.
+// Without the option, the graph is not written. If the graph cannot be written,
+// the checkpoint state does not name the checkpoint.
 TEST_F(SaverTest, WriteMetaGraphOptionIsHonored) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -523,15 +535,16 @@ TEST_F(SaverTest, ZeroMaxToKeepKeepsAllCheckpoints) {
   }
   EXPECT_EQ(Files().size(), 10u);
   EXPECT_EQ(saver.LastCheckpoints(), Paths());
-  // Another saver that recovers these checkpoints does not count them either.
+  // Another saver with max_to_keep=0 recovers these checkpoints and does not
+  // count them either.
   Saver second(root, options);
   ASSERT_OK(second.RecoverLastCheckpoints(*session, {"/job/m-1", "/job/m-2"}));
   ASSERT_OK(second.Save(*session, "/job/m", {.global_step = 4}));
   EXPECT_EQ(Files().size(), 13u);
 }
 
-// As in TensorFlow, the state of a program that keeps all checkpoints still
-// names the earlier ones. A later program with a limit deletes them.
+// As in TensorFlow, the checkpoint state written with max_to_keep=0 still names
+// earlier checkpoints. A later program with a limit deletes them.
 TEST_F(SaverTest, StatePathsCountForLaterLimit) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -558,19 +571,21 @@ TEST_F(SaverTest, StatePathsCountForLaterLimit) {
   save(all, 1);
   EXPECT_EQ(named(), (Paths{"/job/m-2", "/job/m-1"}));
   save(all, 4);
-  EXPECT_EQ(Files().size(), 13u);  // four checkpoints and the state
+  // three files for each of four checkpoints, and the state
+  EXPECT_EQ(Files().size(), 13u);
   ASSERT_OK(two.RecoverLastCheckpoints(*session, named()));
   save(two, 5);
   EXPECT_EQ(named(), (Paths{"/job/m-4", "/job/m-5"}));
   for (const int64_t step : {1, 2, 3, 4, 5}) {
     const bool is_there =
         files_.FileExists(absl::StrCat("/job/m-", step, ".index")).ok();
-    EXPECT_EQ(is_there, step >= 3) << step;  // 3 was not named again
+    // 3 is no longer named, so it is kept
+    EXPECT_EQ(is_there, step >= 3) << step;
   }
 }
 
-// If no task can be queried, as in a graph of TensorFlow, the state omits
-// checkpoints that are not found.
+// A graph from TensorFlow has no op that asks a task for its files. Then the
+// checkpoint state omits checkpoints that are not found.
 TEST_F(SaverTest, StateOmitsCheckpointsNotFound) {
   MemoryFileSystem elsewhere;
   const Scope root = Scope::Root();

@@ -1,6 +1,6 @@
-// The Saver: variables of both families, whole and in parts, saved by real
-// sessions and restored by others; sharded over the tasks of a cluster.
-// Restores what TensorFlow 2.21 saved.
+// Tests the Saver. Real sessions save ref and resource variables, whole and
+// partitioned, and other sessions restore them. Some saves are sharded over the
+// tasks of a cluster. Also restores checkpoints that TensorFlow 2.21 saved.
 #include "libs/train/saving/saver.h"
 
 #include <atomic>
@@ -64,7 +64,7 @@ TEST_P(SaverFamilyTest, SavedVariablesAreRestored) {
   EXPECT_TRUE(SameBits(no_strings, Tensor(DT_STRING, {0, 3})));
   ASSERT_OK_AND_ASSIGN(const Tensor no_floats, Stored(path, "empty"));
   EXPECT_TRUE(SameBits(no_floats, Tensor(DT_FLOAT, {2, 0})));
-  // A new session without initialized variables.
+  // A new session, in which no variable is initialized.
   const auto other = Connect(root);
   ASSERT_OK(saver.Restore(*other, path));
   ASSERT_OK_AND_ASSIGN(const Tensor again, other->Run(w));
@@ -76,10 +76,10 @@ INSTANTIATE_TEST_SUITE_P(Families, SaverFamilyTest, testing::Bool(),
                            return family.param ? "Resource" : "Reference";
                          });
 
-// While a thread trains a variable and its slot continuously, each checkpoint
-// must contain both at the same step. With a momentum of 1 and gradients of -1,
-// after n steps all elements of the slot are -n, and those of the variable n (n
-// + 1) / 2.
+// Saves while a thread continuously trains a variable and its momentum slot.
+// Each checkpoint must contain both from the same step. With momentum 1 and
+// gradients -1, after n steps each element of the slot is -n and each element
+// of the variable is n (n + 1) / 2.
 TEST_P(SaverFamilyTest, SaveOfVariableAndSlotIsConsistent) {
   constexpr int64_t kSize = 700000;  // three chunks
   const Scope root = Scope::Root();
@@ -119,10 +119,10 @@ TEST_P(SaverFamilyTest, SaveOfVariableAndSlotIsConsistent) {
   trains.join();
 }
 
-// The save of a variable can be blocked.
+// A saver test that can block the save of a variable.
 class GatedSaverTest : public SaverTest {
  protected:
-  // Returns options with this timeout for concurrent saves.
+  // Returns options that let a concurrent save wait for `max_wait`.
   SaverOptions Waits(absl::Duration max_wait) {
     SaverOptions options = Options();
     options.file_system = &gated_;
@@ -143,7 +143,8 @@ class GatedSaverTest : public SaverTest {
   const ops::Variable w_ = ops::Variable(root_.WithName("w"), Floats({2}, 1));
 };
 
-// Depending on the options, a second save waits for the first, or is rejected.
+// A second save waits for the first one, or is rejected, depending on
+// SaverOptions::max_wait.
 TEST_F(GatedSaverTest, ConcurrentSavesAreSerialized) {
   Saver waits(root_, Waits(SaverOptions().max_wait));
   Saver refuses(root_, Waits(absl::ZeroDuration()));
@@ -176,7 +177,8 @@ TEST_F(GatedSaverTest, ConcurrentSavesAreSerialized) {
   }
 }
 
-// The other session's save takes long.
+// A save waits for a slow save of another session. The wait ends when the
+// session of the waiting save is closed.
 TEST_F(GatedSaverTest, WaitingSaveEndsWithItsSession) {
   Saver saver(root_, Waits(absl::Seconds(20)));
   const auto saves = ConnectAndInitialize();
@@ -199,9 +201,9 @@ TEST_F(GatedSaverTest, WaitingSaveEndsWithItsSession) {
   first.join();
 }
 
-// Memory during a save: copies of the variables as far as they change before
-// they are read, a block of pages, and preallocated memory, here for sixteen
-// row updates like the previous one.
+// During a save, memory is used only for copies of bytes that change before
+// they are read, one block of pages, and memory preallocated for updates. Here
+// it is preallocated for sixteen updates like the previous one.
 TEST_F(GatedSaverTest, SaveCopiesOnlyChangedBytes) {
   constexpr int64_t kRow = 1024, kRows = 4096, kSize = int64_t{2} << 20;
   constexpr int64_t kRowsBytes = 64 * 4 * kRow, kDenseBytes = 4 * kSize;
@@ -224,14 +226,16 @@ TEST_F(GatedSaverTest, SaveCopiesOnlyChangedBytes) {
   Saver saver(root_, Waits(SaverOptions().max_wait));
   const auto session = ConnectAndInitialize();
   ASSERT_NE(session, nullptr);
-  // The initial value shares the constant's memory.
+  // Before its first update, a variable shares memory with the constant that
+  // initializes it.
   ASSERT_OK(session->Run(train));
   const auto in_use = [&] {
     return process_of_gated_.buffers().stats().bytes_in_use;
   };
   const int64_t before = in_use();
   for (const int64_t ahead : {int64_t{0}, 16 * kRowsBytes}) {
-    // The marks of a completed save show that nothing was updated.
+    // A completed save records that the variables were not updated since, so no
+    // memory is preallocated for updates.
     if (ahead == 0) {
       ASSERT_OK(saver.Save(*session, "/job/m", {.write_meta_graph = false}));
     }
@@ -267,7 +271,8 @@ TEST_F(SaverTest, NodeNamesMatchTensorFlow) {
   }
 }
 
-// A partitioned variable is one tensor in a checkpoint, and so are its slots.
+// A checkpoint contains a partitioned variable as one tensor, and each of its
+// slots, too. So another partitioning can restore them.
 TEST_F(SaverTest, RestoresIntoOtherPartition) {
   const auto build = [](const Scope& root, int parts) {
     ops::GetVariableOptions options;
@@ -305,7 +310,7 @@ TEST_F(SaverTest, RestoresIntoOtherPartition) {
 // Within a variable scope, TensorFlow saves the slot of each part as a separate
 // variable. Weft saves all parts as one variable, which any partition can
 // restore. It also restores TensorFlow's checkpoints.
-TEST_F(SaverTest, SlotsOfPartitionsAreOneVariable) {
+TEST_F(SaverTest, SlotsOfPartsAreSavedAsOneVariable) {
   const auto build = [](const Scope& root, int parts) {
     ops::VariableScopeOptions in_parts;
     in_parts.partitioner = ops::FixedSizePartitioner(parts);
@@ -338,7 +343,7 @@ TEST_F(SaverTest, SlotsOfPartitionsAreOneVariable) {
   ASSERT_NO_FATAL_FAILURE(SaveAs("/job/two", two));
   EXPECT_OK(Stored("/job/two", "m/x/Momentum"));
   EXPECT_FALSE(Stored("/job/two", "m/x/0/Momentum").ok());
-  // TensorFlow's form for two parts, and for one.
+  // Checkpoints as TensorFlow writes them for two parts and for one part.
   const Tensor values = Floats({10}, 1);
   const auto random = NewSeededRandom(1);
   const auto write = [&](const std::string& path, int parts) {
@@ -381,7 +386,7 @@ TEST_F(SaverTest, CheckpointNamesCanBeChosen) {
   EXPECT_TRUE(SameBits(restored, Floats({2}, 5)));
 }
 
-TEST_F(SaverTest, MissingTensorIsNamed) {
+TEST_F(SaverTest, MissingTensorIsNamedInTheError) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   ASSERT_NO_FATAL_FAILURE(SaveAs("/job/w", root));
@@ -393,7 +398,7 @@ TEST_F(SaverTest, MissingTensorIsNamed) {
       StatusIs(absl::StatusCode::kNotFound, "Key v not found in checkpoint"));
   EXPECT_THAT(saver.Restore(*session, "/job/none"),
               StatusIs(absl::StatusCode::kNotFound, "/job/none"));
-  // Without initialized variables the save fails and writes only its marker.
+  // A save of uninitialized variables fails and writes only its marker file.
   EXPECT_THAT(saver.Save(*session, "/job/v"),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(Files(), (Paths{"checkpoint", "v.saving", "w.data-00000-of-00001",
@@ -415,7 +420,7 @@ TEST_F(SaverTest, OtherShapeIsRejected) {
                "not match the shape stored in checkpoint: [2]"));
 }
 
-TEST_F(SaverTest, UnsaveableVariableIsNamed) {
+TEST_F(SaverTest, UnsaveableVariableIsNamedInTheError) {
   const Scope empty = Scope::Root();
   Saver none(empty, Options());
   EXPECT_THAT(empty.status(), StatusIs(kInvalid, "No variables to save"));
@@ -427,7 +432,8 @@ TEST_F(SaverTest, UnsaveableVariableIsNamed) {
   Saver saver(root, twice);
   EXPECT_THAT(root.status(),
               StatusIs(kInvalid, "At least two variables have the same name"));
-  // Parts of one name, from two savers, that are not adjacent.
+  // Parts of one variable under the name "x" are not adjacent, so they cannot
+  // be saved as slices of one tensor.
   const Scope parts = Scope::Root();
   const auto whole = ops::GetPartitionedVariable(
       parts, "p", {4}, {.partitioner = ops::FixedSizePartitioner(2)});
@@ -455,7 +461,7 @@ TEST_F(SaverTest, PathsAreChecked) {
               StatusIs(kInvalid, "has to end with a name"));
 }
 
-// Each task of the cluster writes its own variables.
+// In a sharded save, each task of the cluster writes its own variables.
 TEST(ShardedSaverTest, EachTaskWritesItsVariables) {
   TestCluster cluster({.jobs = {{"ps", 2}, {"worker", 1}}});
   LocalFileSystem files;
@@ -493,9 +499,9 @@ TEST(ShardedSaverTest, EachTaskWritesItsVariables) {
   (void)files.DeleteRecursively(folder);
 }
 
-// For an unsharded saver the session's task writes, so that task is queried,
-// too.
-TEST(UnshardedSaverTest, WritingTaskIsAskedForFiles) {
+// In an unsharded save, the task of the session writes the files. The saver
+// asks that task, too, whether the files exist.
+TEST(UnshardedSaverTest, UnshardedSaveAsksWritingTaskForFiles) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   TestCluster::Options options;
   options.kind = ClusterKind::kSimulated;
@@ -529,7 +535,8 @@ TEST(UnshardedSaverTest, WritingTaskIsAskedForFiles) {
   EXPECT_FALSE(disks["worker"]->FileExists("/job").ok());
 }
 
-// The builder's saver writes neither state nor graph, and performs no check.
+// The saver of SavedModelBuilder writes neither checkpoint state nor graph, and
+// so it does not check for them on the disk.
 TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreReported) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   const auto disk_of = [&](const std::string& name) {
@@ -565,7 +572,8 @@ TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreReported) {
   EXPECT_OK(add(*disk_of("ps")));
 }
 
-// Shards on several disks could neither be merged nor restored.
+// If tasks have separate disks, shards could neither be merged nor restored. So
+// the save is rejected before it writes anything.
 TEST(ShardedSaverTest, TasksWithoutSharedDiskAreRejectedFirst) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   TestCluster::Options options;
@@ -604,8 +612,8 @@ TEST(ShardedSaverTest, TasksWithoutSharedDiskAreRejectedFirst) {
   EXPECT_FALSE(disks["another"]->FileExists("/job").ok());
 }
 
-// Marks of each saver are separate, although they have the same name.
-TEST_F(SaverTest, MarkOfAnotherSaverIsIgnored) {
+// A mark belongs to the save of one path, and can be used only once.
+TEST_F(SaverTest, MarkOfAnotherSaveIsRejected) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();

@@ -1,6 +1,6 @@
-// Tests saves between steps (SaveConsistency::kStep): whatever workers do
-// meanwhile, a checkpoint contains only whole steps. A step that cannot be held
-// fails only the save.
+// Tests saves between steps (SaveConsistency::kStep). While workers train, a
+// checkpoint must contain each step completely or not at all. A step that
+// cannot be paused fails only the save.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -84,7 +84,8 @@ int64_t NumSaves(int64_t otherwise) {
       SeedsFromEnvironment("WEFT_STEP_SAVES", otherwise));
 }
 
-// Both counters are equal in each checkpoint, and no worker is held for long.
+// Both counters are equal in each checkpoint, and workers are paused only
+// briefly.
 TEST_P(StepSavesTest, CheckpointContainsOnlyWholeSteps) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
@@ -116,7 +117,7 @@ TEST_P(StepSavesTest, CheckpointContainsOnlyWholeSteps) {
   EXPECT_GT(last, 0);
 }
 
-// The graph of a worker that reads a counter, and waits at a full queue.
+// Builds steps that wait at a full queue. A worker runs them.
 struct Waiting {
   explicit Waiting(const Counters& counters) : root(counters.root) {
     const Scope ps0 = root.WithDevice("/job:ps/task:0");
@@ -125,7 +126,8 @@ struct Waiting {
     one = ops::QueueEnqueue(root, queue,
                             {ops::Const(root, Tensor::Scalar<int64_t>(1))});
     taken = ops::QueueDequeue(root, queue, {DT_INT64})[0];
-    // `writes` increments a counter before it waits; `reads` only reads it.
+    // The step `writes` increments a counter before it waits. The step `reads`
+    // only reads the counter.
     const Output counted = ops::AssignAdd(
         ps0, counters.a, ops::Const(root, Tensor::Scalar<int64_t>(1)));
     writes = ops::QueueEnqueue(
@@ -151,7 +153,7 @@ TEST_P(StepSavesTest, HungStepFailsOnlyTheSave) {
   const auto other = Connect(cluster, 1, graph.root);
   ASSERT_OK(chief->Run(graph.init));
   ASSERT_OK(chief->Run(waiting.one));
-  // The step has begun when the counter is incremented.
+  // When the counter is incremented, the step has begun.
   std::thread stuck([&] { EXPECT_OK(other->Run(waiting.writes)); });
   int64_t counted = 0;
   while (counted == 0) {
@@ -174,7 +176,8 @@ TEST_P(StepSavesTest, HungStepFailsOnlyTheSave) {
   EXPECT_EQ(Stored(path, "b"), 1);
 }
 
-// A queue runner writes no variable, so it is not waited for.
+// The step of a queue runner writes no variable, so a save does not wait for
+// it.
 TEST_P(StepSavesTest, SaveDoesNotWaitForReadOnlyStep) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
@@ -199,10 +202,10 @@ TEST_P(StepSavesTest, SaveDoesNotWaitForReadOnlyStep) {
   runner.join();
 }
 
-// Synchronous training: gradients are summed. A separate step, which usually
-// waits for two gradients, counts once for these and releases the workers. A
-// worker labels its gradient with the count at which it was computed, and late
-// gradients are dropped.
+// A graph for synchronous training, in which workers push gradients to an
+// accumulator. A separate step usually waits for two gradients. It adds their
+// mean to the counters and releases the workers. The accumulator drops
+// gradients of earlier training steps.
 struct Synchronous {
   Synchronous(const Counters& counters, int num_workers) {
     const Scope& root = counters.root;
@@ -231,13 +234,13 @@ struct Synchronous {
         {ops::Const(
             root, Tensor::Vector<int64_t>(std::vector<int64_t>(num_workers)))});
   }
-  Output token;    // run by workers
-  Operation sync;  // counts
+  Output token;    // a worker fetches it to push a gradient and wait
+  Operation sync;  // updates the counters and releases the workers
 };
 
 class SynchronousSavesTest : public StepSavesTest {
  protected:
-  // Runs repeatedly until the queue that it waits for is closed at the end.
+  // Runs `what` repeatedly, until it fails because the test closes the queue.
   template <typename What>
   void Loop(Session& session, const What& what) {
     while (true) {
@@ -254,8 +257,9 @@ class SynchronousSavesTest : public StepSavesTest {
     }
   }
 
-  // Steps that compute gradients are not held, so the step that waits for them
-  // can end.
+  // Saves during synchronous training. A save must not pause the steps that
+  // compute gradients, because another step waits for their gradients and could
+  // not end.
   void SaveWhileTraining(int num_workers) {
     const auto [use_resource, sharded] = GetParam();
     Counters graph(use_resource);
@@ -307,12 +311,14 @@ class SynchronousSavesTest : public StepSavesTest {
 
 TEST_P(SynchronousSavesTest, TrainingContinues) { SaveWhileTraining(2); }
 
-// One of three gradients may always be late.
+// With three workers and two gradients per update, the third gradient may be
+// late.
 TEST_P(SynchronousSavesTest, TrainingWithBackupWorkerContinues) {
   SaveWhileTraining(3);
 }
 
-// Nodes without a device may be on a GPU, which marks and saves nothing.
+// A node without a device may be placed on a GPU. The nodes that mark and save
+// variables must not be placed there.
 TEST_P(StepSavesTest, TasksWithGpusCanSave) {
   const auto [use_resource, sharded] = GetParam();
   const Scope root = Scope::Root();
@@ -331,8 +337,9 @@ TEST_P(StepSavesTest, TasksWithGpusCanSave) {
   EXPECT_EQ(Stored(path, "a"), 3);
 }
 
-// A step that waits for gradients has not written yet, but may write at any
-// time: a save from the thread whose gradient it waits for gets an error.
+// A step that waits for gradients has not written anything yet, but may write
+// at any time. If the gradient must come from the thread that saves, the save
+// fails with an error.
 TEST_P(StepSavesTest, StepWaitingForSaverGradientIsNamed) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
@@ -371,7 +378,7 @@ TEST_P(StepSavesTest, StepWaitingForSaverGradientIsNamed) {
   EXPECT_OK(saver.Save(*chief, "/job/m", {.global_step = 1}));
 }
 
-// An imported saver has the marks, too.
+// Imports a saver from its SaverDef. Its saves between steps work, too.
 TEST_P(StepSavesTest, ImportedSaverMarksVariables) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
@@ -390,8 +397,8 @@ TEST_P(StepSavesTest, ImportedSaverMarksVariables) {
   ASSERT_OK(session->Run(Operation(root.graph().FindNode(graph.init.name()))));
   ASSERT_OK_AND_ASSIGN(const std::string path, saver->Save(*session, "/job/m"));
   EXPECT_EQ(Stored(path, "a"), 0);
-  // Each mark can be saved once. A save without a mark would not be between
-  // steps.
+  // A mark fixes the values that a save writes, and each mark can be saved only
+  // once. A save without a mark could contain a part of a step.
   EXPECT_THAT(session->Run({{saver->filename_tensor(),
                              Tensor::Scalar<std::string>("/job/n")}},
                            saver->save_tensor()),
@@ -399,8 +406,8 @@ TEST_P(StepSavesTest, ImportedSaverMarksVariables) {
                        "The variables are not marked"));
 }
 
-// Marks without a save keep old values of updated variables, but only for a
-// limited time.
+// A mark without a save keeps copies of the old values of updated variables, so
+// it expires after a limited time.
 TEST_P(StepSavesTest, MarksOfFailedSaveExpire) {
   const auto [use_resource, sharded] = GetParam();
   constexpr int64_t kSize = int64_t{1} << 20;
@@ -422,7 +429,8 @@ TEST_P(StepSavesTest, MarksOfFailedSaveExpire) {
   TestCluster cluster(OnOneDisk(ClusterKind::kSimulated));
   const auto session = Connect(cluster, 0, root);
   ASSERT_OK(session->Run(init));
-  // The initial value shares the constant's memory.
+  // Before its first update, a variable shares memory with the constant that
+  // initializes it.
   ASSERT_OK(session->Run(grow));
   const auto in_use = [&] {
     return cluster.process("ps", 0).buffers().stats().bytes_in_use;
@@ -439,7 +447,7 @@ TEST_P(StepSavesTest, MarksOfFailedSaveExpire) {
   EXPECT_LT(in_use(), before + kBytes / 2);
   EXPECT_THAT(session->Run(prefix, saver.save_tensor()),
               StatusIs(absl::StatusCode::kFailedPrecondition, "a minute"));
-  // Each mark has its own lease.
+  // Each mark expires on its own.
   ASSERT_OK(session->Run(prefix, mark));
   cluster.scheduler().AdvanceBy(absl::Seconds(40));
   ASSERT_OK(session->Run(prefix, mark));

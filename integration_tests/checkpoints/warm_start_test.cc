@@ -1,6 +1,6 @@
-// Tests training runs that start from the values of another checkpoint. Unless
-// a test states otherwise, matrices remapped by a vocabulary equal those of
-// TensorFlow 2.21.
+// Tests training that starts from the values of another checkpoint (WarmStart).
+// Unless a test states otherwise, matrices remapped by a vocabulary equal those
+// of TensorFlow 2.21.
 #include "libs/train/sessions/warm_start.h"
 
 #include <memory>
@@ -41,8 +41,8 @@ class WarmStartTest : public testing::Test {
     EXPECT_OK(files_.WriteFileAtomically(path, text));
   }
 
-  // Saves "w", [3, 3], with 0 to 8; "b" with 7; and "ema", not trainable, with
-  // 5.
+  // Saves three variables: "w" of shape [3, 3] with the values 0 to 8, "b" with
+  // the value 7, and "ema", which is not trainable, with the value 5.
   void SaveOld(const std::string& prefix, const ops::Partitioner& cut = {}) {
     const Scope root = Scope::Root();
     Floats values(9);
@@ -69,7 +69,7 @@ class WarmStartTest : public testing::Test {
     ASSERT_OK(saver.Save(**session, prefix, {.write_meta_graph = false}));
   }
 
-  // Returns an op that initializes all variables.
+  // Returns an op that initializes all variables with a warm start.
   absl::StatusOr<Operation> Warm(const Scope& root,
                                  const WarmStartSettings& settings) {
     ASSIGN_OR_RETURN(const auto scaffold, WarmScaffold(root, settings));
@@ -83,7 +83,7 @@ class WarmStartTest : public testing::Test {
                      train::WarmStart(root, settings, &files_, &logger_));
     return std::make_shared<train::Scaffold>(std::move(options));
   }
-  // Returns the value after initialization.
+  // Runs `init` in a new session and returns `value`, fetched afterwards.
   absl::StatusOr<Floats> Begin(const Scope& root, const Operation& init,
                                const Output& value) {
     ASSIGN_OR_RETURN(const auto session,
@@ -94,8 +94,8 @@ class WarmStartTest : public testing::Test {
     return Floats(numbers.begin(), numbers.end());
   }
 
-  // Returns a matrix "w" of that shape, in `parts` parts, remapped by a
-  // vocabulary.
+  // Returns a matrix "w" of shape `shape` in `parts` parts after a warm start
+  // that remaps it by a vocabulary.
   absl::StatusOr<Floats> ByVocabulary(const TensorShape& shape, int parts,
                                       const VocabInfo& info) {
     const Scope root = Scope::Root();
@@ -158,7 +158,7 @@ TEST_F(WarmStartTest, RegularExpressionsMatchGlobalVariables) {
   EXPECT_THAT(ValueOf(Begin(root, init, all)), ElementsAre(1, 5, 3));
 }
 
-TEST_F(WarmStartTest, UnmatchedExpressionIsAWarning) {
+TEST_F(WarmStartTest, UnmatchedExpressionLogsAWarning) {
   SaveOld("/job/ck");
   const Scope root = Scope::Root();
   ops::Variable b(root.WithName("b"), 1.0f);
@@ -177,7 +177,7 @@ TEST_F(WarmStartTest, UnmatchedExpressionIsAWarning) {
               testing::Not(testing::Contains(testing::HasSubstr("'b'"))));
 }
 
-TEST_F(WarmStartTest, MissingCheckpointIsNamed) {
+TEST_F(WarmStartTest, MissingCheckpointIsNamedInTheError) {
   SaveOld("/job/ck");
   ASSERT_OK(files_.DeleteFile("/job/ck.index"));
   const Scope root = Scope::Root();
@@ -187,8 +187,8 @@ TEST_F(WarmStartTest, MissingCheckpointIsNamed) {
                        "/job/checkpoint names the checkpoint /job/ck"));
 }
 
-// Parts are initialized with their rows, however the saved tensor was
-// partitioned.
+// Each part is initialized with its own rows, whatever the partitioning of the
+// saved tensor was.
 TEST_F(WarmStartTest, PartitionedVariables) {
   SaveOld("/job/ck", ops::FixedSizePartitioner(2));
   for (const int parts : {1, 3}) {
@@ -233,7 +233,7 @@ TEST_F(WarmStartTest, ColumnsFollowTheVocabulary) {
                 ElementsAre(0, 2, -1, -1, 3, 5, -1, -1, 6, 8, -1, -1))
         << parts;
   }
-  // TensorFlow ignores old_vocab_size here.
+  // TensorFlow ignores old_vocab_size here, Weft does not.
   VocabInfo info = Classes(0);
   info.old_vocab_size = 1;
   EXPECT_THAT(ValueOf(ByVocabulary({3, 3}, 1, info)),
@@ -344,8 +344,8 @@ TEST_F(WarmStartTest, CustomInitOpIsRejected) {
   EXPECT_OK(scaffold.SetInitializers({}));
 }
 
-// The checkpoint's matrix does not match the given old vocabulary: the step
-// that initializes fails and names the node.
+// The old vocabulary does not match the matrix in the checkpoint. The step that
+// initializes fails, and the error names the node.
 TEST_F(WarmStartTest, WrongOldVocabularyIsRejected) {
   SaveOld("/job/ck");
   Write("/old", "a\nb\nc\nd\nvenus\n");

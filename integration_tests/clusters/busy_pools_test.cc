@@ -1,6 +1,6 @@
-// Tests that heartbeats, the ends of sessions and steps, and extensions of
-// other sessions continue while kernels or client functions hold all threads of
-// a task's pools.
+// Occupies all threads of a task's pools with kernels or client functions.
+// Heartbeats, the ends of sessions and steps, and graph extensions of other
+// sessions must continue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class BusyPoolsTest : public ::testing::Test {
  protected:
   void TearDown() override { Release(); }
 
-  // Occupies both threads of a task's pool until Release.
+  // Occupies both threads of a pool until Release is called.
   void Hold(const std::string& job, int index, Pool pool) {
     ScheduleHold(job, index, pool);
     cluster_.scheduler().RunUntilIdle();
@@ -91,7 +91,7 @@ TEST_F(BusyPoolsTest, BusyTasksAreNotLost) {
   EXPECT_OK(session->Run(sum));
 }
 
-// Kernels and graphs occupy the coordinator's task.
+// Kernels and graph extensions occupy all threads of the coordinator's task.
 TEST_F(BusyPoolsTest, LostTaskJoinsAgainWhileThreadsAreBusy) {
   Pass(absl::Seconds(1));
   ASSERT_TRUE(cluster_.server("ps", 1).joined());

@@ -1,5 +1,6 @@
-// Tests functions of the program that graphs call: in this process, and in a
-// cluster, where each function belongs to the program of one task.
+// Tests functions of the program that graphs call (tf.py_func): within one
+// process, and in a cluster, where each function belongs to the program of one
+// task.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,8 @@ class ClientFunctionsTest : public ::testing::Test {
     session_ = *std::move(connected);
   }
 
-  // Returns the result of a call with one float argument and one float result.
+  // Calls `function` from a graph with one float argument. Returns its float
+  // result.
   absl::StatusOr<Tensor> Call(ClientFunction function) {
     functions_["f"] = std::move(function);
     const std::vector<Output> results =
@@ -44,13 +46,13 @@ class ClientFunctionsTest : public ::testing::Test {
     return session_->Run(results[0]);
   }
 
-  Process other_{{.compute_threads = 1}};  // for waits of the test itself
+  Process other_{{.compute_threads = 1}};  // used when the test itself waits
   ClientFunctions functions_ = {{"double", Double}};
   Scope root_ = Scope::Root();
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(ClientFunctionsTest, ReturnsFunctionResults) {
+TEST_F(ClientFunctionsTest, ResultsAreReturned) {
   functions_["swap"] = [](const ClientFunctionCall& call) -> Results {
     EXPECT_EQ(call.node, "swapped");
     return std::vector{call.inputs[1], call.inputs[0]};
@@ -65,7 +67,7 @@ TEST_F(ClientFunctionsTest, ReturnsFunctionResults) {
   EXPECT_EQ(values[1].scalar<float>(), 1.5f);
 }
 
-TEST_F(ClientFunctionsTest, RunsForItsSideEffects) {
+TEST_F(ClientFunctionsTest, FunctionRunsForItsSideEffects) {
   int calls = 0;
   functions_["count"] = [&](const ClientFunctionCall&) -> Results {
     ++calls;
@@ -79,7 +81,7 @@ TEST_F(ClientFunctionsTest, RunsForItsSideEffects) {
   EXPECT_EQ(calls, 3);
 }
 
-TEST_F(ClientFunctionsTest, IsCalledInLoopsAndFunctions) {
+TEST_F(ClientFunctionsTest, LoopsAndFunctionsCallFunctions) {
   const ops::Function doubling(
       root_, "doubling", {DT_FLOAT},
       [](const Scope& s, const std::vector<Output>& v) {
@@ -102,9 +104,9 @@ TEST_F(ClientFunctionsTest, IsCalledInLoopsAndFunctions) {
   EXPECT_EQ(value.scalar<float>(), 64);
 }
 
-// Corresponds to Python's from_generator: the end of the generator ends the
-// dataset.
-TEST_F(ClientFunctionsTest, FeedsADataset) {
+// Like Python's from_generator: when the function reports its end, the dataset
+// ends.
+TEST_F(ClientFunctionsTest, FunctionFeedsADataset) {
   int64_t calls = 0;
   functions_["next"] = [&](const ClientFunctionCall&) -> Results {
     const bool is_there = ++calls <= 3;
@@ -129,10 +131,10 @@ TEST_F(ClientFunctionsTest, FeedsADataset) {
   EXPECT_THAT(session_->Run(next), StatusIs(StatusCode::kOutOfRange));
 }
 
-// An element keeps its address from the function that creates it to the step
-// that uses it, through a pipeline with prefetching.
+// An element passes through a prefetching pipeline without being copied: its
+// address in the step equals its address in the function that created it.
 TEST_F(ClientFunctionsTest, DatasetElementIsNotCopied) {
-  // Kept alive, so that all addresses differ.
+  // Keeps all elements alive, so that their addresses differ.
   std::vector<Tensor> made;
   std::vector<const void*> used;
   functions_["make"] = [&](const ClientFunctionCall&) -> Results {
@@ -223,7 +225,7 @@ TEST_F(ClientFunctionsTest, AnUnknownNameIsNotFound) {
                        "(registered: 'double')"));
 }
 
-// Returns when the step of the call is over.
+// Waits until the step that made the call has ended.
 Results WaitForTheEnd(const ClientFunctionCall& call, Scheduler& scheduler,
                       Event* begun = nullptr) {
   const std::unique_ptr<Event> ended = scheduler.NewEvent();
@@ -235,7 +237,7 @@ Results WaitForTheEnd(const ClientFunctionCall& call, Scheduler& scheduler,
   return call.cancellation.status();
 }
 
-TEST_F(ClientFunctionsTest, ObservesStepDeadline) {
+TEST_F(ClientFunctionsTest, FunctionObservesStepDeadline) {
   functions_["waits"] = [&](const ClientFunctionCall& call) {
     return WaitForTheEnd(call, other_.scheduler());
   };
@@ -245,7 +247,7 @@ TEST_F(ClientFunctionsTest, ObservesStepDeadline) {
               StatusIs(StatusCode::kDeadlineExceeded));
 }
 
-TEST_F(ClientFunctionsTest, ObservesSessionClose) {
+TEST_F(ClientFunctionsTest, FunctionObservesSessionClose) {
   const std::unique_ptr<Event> begun = other_.scheduler().NewEvent();
   functions_["waits"] = [&](const ClientFunctionCall& call) {
     return WaitForTheEnd(call, other_.scheduler(), begun.get());
@@ -262,7 +264,7 @@ TEST_F(ClientFunctionsTest, ObservesSessionClose) {
   closed->Wait();
 }
 
-TEST_F(ClientFunctionsTest, HasNoGradient) {
+TEST_F(ClientFunctionsTest, CallHasNoGradient) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output y = ops::PyFunc(root_, "double", {x}, {DT_FLOAT})[0];
   const auto gradients = AddGradients(root_, {y}, {x});
@@ -281,7 +283,7 @@ TEST_F(ClientFunctionsTest, SessionOfGivenProcessRejectsFunctions) {
 
 constexpr char kWorker[] = "/job:worker/replica:0/task:0";
 
-TEST(ClusterClientFunctionsTest, RunInTheProgramThatOffersThem) {
+TEST(ClusterClientFunctionsTest, FunctionsRunInTheProgramThatOffersThem) {
   for (const ClusterKind kind :
        {ClusterKind::kSockets, ClusterKind::kSimulated}) {
     TestCluster cluster(

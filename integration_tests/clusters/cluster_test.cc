@@ -1,5 +1,5 @@
-// Tests sessions on a cluster from a user's perspective: in tasks of one
-// process, over sockets, and over the simulated network.
+// Tests sessions on a cluster from a user's perspective. Its tasks are in one
+// process, connected by sockets, or connected by a simulated network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -151,7 +151,7 @@ TEST_P(ClusterTest, DeadValuesCrossTasks) {
   ExpectNothingLeft();
 }
 
-TEST_P(ClusterTest, ErrorNamesNodeAndSessionStaysUsable) {
+TEST_P(ClusterTest, ErrorNamesNodeAndKeepsSessionUsable) {
   Output x = ops::Placeholder(root_.WithDevice(kWorker1), DT_INT32);
   Output zero = ops::Const(root_.WithDevice(kPs), 0);
   Output bad = ops::FloorDiv(root_.WithDevice(kPs).WithName("bad"), x, zero);
@@ -288,7 +288,7 @@ TEST_P(ClusterTest, AllDevicesAreListed) {
   EXPECT_THAT(names, Contains("/job:worker/replica:0/task:1/device:CPU:0"));
 }
 
-TEST_P(ClusterTest, SessionIgnoresFilteredOutTask) {
+TEST_P(ClusterTest, SessionIgnoresTasksItFiltersOut) {
   cluster_.Stop("worker", 1);
   Output a = ops::Const(root_.WithDevice(kPs), 1.0f);
   SessionOptions options = cluster_.session_options();
@@ -308,7 +308,7 @@ TEST_P(ClusterTest, RestartedTaskAbortsTheSession) {
   cluster_.Stop("ps", 0);
   EXPECT_THAT(session->Run(y), StatusIs(absl::StatusCode::kUnavailable));
   cluster_.Start("ps", 0);
-  // A new session waits for the task and finds it empty.
+  // A new session waits for the restarted task, which has lost its variables.
   auto another = Connect(root_, "worker", 0);
   EXPECT_THAT(another->Run(y),
               StatusIs(absl::StatusCode::kFailedPrecondition, "x"));

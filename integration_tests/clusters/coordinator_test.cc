@@ -1,5 +1,5 @@
-// Tests effects of the coordinator that users observe: in tasks of one process,
-// over sockets, and over the simulated network.
+// Tests effects of the coordinator that users observe. Its tasks are in one
+// process, connected by sockets, or connected by a simulated network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ class CoordinatorTest : public ::testing::TestWithParam<ClusterKind> {
         TestCluster::Options{.kind = GetParam(),
                              .jobs = std::move(jobs),
                              .placement_timeout = absl::Seconds(20),
-                             // With simulated time, heartbeats are rare and
-                             // never late. With real time they are frequent.
+                             // In simulated time heartbeats are rare and never
+                             // late. In real time they are frequent.
                              .heartbeat_interval = absl::Milliseconds(20),
                              .heartbeat_timeout = absl::Minutes(1)});
   }
@@ -41,14 +41,14 @@ class CoordinatorTest : public ::testing::TestWithParam<ClusterKind> {
     return session.ok() ? *std::move(session) : nullptr;
   }
 
-  // A session of worker 0 assigns a model of two elements and closes. The
-  // remaining variable has the sum 3.
+  // Opens a session on worker 0, assigns a variable of two elements with the
+  // sum 3 and closes the session. The variable remains.
   void LeaveModel(const std::string& device);
 
   std::unique_ptr<TestCluster> cluster_;
 };
 
-// Checks the texts that a rejection must contain.
+// Checks that `status` has the given code and contains all of `names`.
 void ExpectRefused(const absl::Status& status, absl::StatusCode code,
                    const std::vector<std::string>& names) {
   EXPECT_EQ(status.code(), code) << status;
@@ -62,7 +62,8 @@ float ScalarOf(const absl::StatusOr<Tensor>& value) {
   return value.ok() ? value->scalar<float>() : -1e30f;
 }
 
-// A client's model: one variable of this shape on this device.
+// A client's graph with one variable. `size` is its number of elements, and
+// `device` its device.
 struct Model {
   Model(const std::string& device, float value, int size)
       : x(root.WithDevice(device).WithName("x"), Filled(value, size)),
@@ -86,7 +87,7 @@ void CoordinatorTest::LeaveModel(const std::string& device) {
   ASSERT_OK(session->Close());
 }
 
-TEST_P(CoordinatorTest, MayHaveItsOwnJob) {
+TEST_P(CoordinatorTest, CoordinatorMayHaveItsOwnJob) {
   StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
   Model model("/job:ps/task:0", 1.5f, 2);
   auto session = Connect(model.root, "worker", 0);
@@ -188,12 +189,12 @@ TEST_P(CoordinatorTest, SessionsOutliveTheirCoordinator) {
   ASSERT_OK(session->Run(model.x.initializer()));
   ASSERT_OK(session->Run(model.sum));
   cluster_->Stop("coordinator", 0);
-  // Existing nodes run; new ones must wait.
+  // While the coordinator is stopped, existing nodes run, and new nodes wait.
   EXPECT_EQ(ScalarOf(session->Run(model.sum)), 2.0f);
   cluster_->Start("coordinator", 0);
   Output twice = ops::Mul(model.root, model.sum, 2.0f);
   EXPECT_EQ(ScalarOf(session->Run(twice)), 4.0f);
-  // The new coordinator has learned of the existing variables.
+  // The restarted coordinator has learned which variables exist.
   Model larger("/job:ps/task:0", 1.0f, 3);
   EXPECT_THAT(Connect(larger.root, "worker", 0)->Run(larger.x.initializer()),
               StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -215,9 +216,8 @@ TEST_P(CoordinatorTest, IsolatedSessionsIgnoreOtherReplicas) {
   EXPECT_EQ(ScalarOf(first->Run(shared.sum)), 2.0f);
 }
 
-// A variable outlives the session that created it, on the session's task as on
-// any other. A program that declares it differently gets an error before its
-// first step.
+// A variable outlives the session that created it, on any task. A later program
+// that declares the variable differently gets an error before its first step.
 TEST_P(CoordinatorTest, LeftoverVariablesAreCheckedBeforeFirstStep) {
   StartCluster({{"ps", 1}, {"worker", 1}});
   for (const char* job : {"ps", "worker"}) {
@@ -234,7 +234,7 @@ TEST_P(CoordinatorTest, LeftoverVariablesAreCheckedBeforeFirstStep) {
                    "that has ended",
                    absl::StrCat("weft reset ", job), "Session::Reset",
                    "Scope::WithContainer"});
-    // The same program continues with it.
+    // A program that declares the variable in the same way uses its value.
     Model same(device, 7.0f, 2);
     EXPECT_EQ(ScalarOf(Connect(same.root, "worker", 0)->Run(same.sum)), 3.0f);
     // Each remedy that the error suggests works.
@@ -279,9 +279,9 @@ INSTANTIATE_TEST_SUITE_P(All, CoordinatorTest,
                            return ClusterKindName(kind.param);
                          });
 
-// If a ps leaves, before or while the coordinator is stopped, neither the next
-// coordinator nor a reset waits for it.
-TEST(LeftTaskTest, DoesNotBlockNextCoordinator) {
+// A ps leaves before or while the coordinator is stopped. Neither the next
+// coordinator nor a reset waits for that ps.
+TEST(LeftTaskTest, DepartedTaskDoesNotBlockCoordinator) {
   for (const bool leaves_first : {true, false}) {
     SCOPED_TRACE(leaves_first);
     TestCluster cluster({.kind = ClusterKind::kSimulated,
@@ -318,9 +318,9 @@ TEST(LeftTaskTest, DoesNotBlockNextCoordinator) {
   }
 }
 
-// Log intervals are not timeouts: whatever the interval is, the placement is
-// requested once and may take any time.
-TEST(LongPlacementTest, IsRequestedOnceAndNamesMissingTask) {
+// The interval of log messages is not a timeout. With any interval, the
+// placement is requested once and may take any time.
+TEST(LongPlacementTest, PlacementIsRequestedOnceAndLogged) {
   RecordingLogger logger;
   TestCluster cluster({.kind = ClusterKind::kSimulated,
                        .jobs = {{"coordinator", 1}, {"ps", 1}, {"worker", 1}},
@@ -331,7 +331,7 @@ TEST(LongPlacementTest, IsRequestedOnceAndNamesMissingTask) {
   SimulatedScheduler& scheduler = cluster.scheduler();
   scheduler.AdvanceBy(absl::Seconds(1));
   cluster.Crash("ps", 0);
-  // The graph is the largest request to the coordinator.
+  // This graph makes the largest request to the coordinator.
   Scope root = Scope::Root();
   Output value = ops::Const(root.WithDevice("/job:ps/task:0"), 1.0f);
   for (int i = 0; i < 500; ++i) value = ops::Neg(root, value);
@@ -357,7 +357,8 @@ TEST(LongPlacementTest, IsRequestedOnceAndNamesMissingTask) {
                   HasSubstr("/job:ps/replica:0/task:0 has not joined"))));
 }
 
-// Uses simulated time and a process that TestCluster does not manage.
+// Runs a second process for the same task in simulated time. TestCluster does
+// not manage that process.
 class SecondProcessTest : public ::testing::Test {
  protected:
   SimulatedScheduler& scheduler() { return cluster_.scheduler(); }
@@ -368,10 +369,10 @@ class SecondProcessTest : public ::testing::Test {
                         .heartbeat_timeout = absl::Seconds(5)}};
 };
 
-// The coordinator decides which process is the task. Until then, and after it
-// has rejected the second process, the first one keeps its state on other
+// Two processes claim the same task. The coordinator rejects the second
+// process. Meanwhile and afterwards, the first one keeps its state on other
 // tasks.
-TEST_F(SecondProcessTest, DoesNotDisturbTheFirst) {
+TEST_F(SecondProcessTest, SecondProcessDoesNotDisturbTheFirst) {
   Scope root = Scope::Root();
   const Scope ps = root.WithDevice("/job:ps/task:0");
   ops::Variable x(ps.WithName("x"), Model::Filled(1.5f, 2));
@@ -411,9 +412,9 @@ TEST_F(SecondProcessTest, DoesNotDisturbTheFirst) {
   EXPECT_EQ(ScalarOf(taken), -4.0f) << "a step that ran all the time";
 }
 
-// The first process is gone silently. The second one becomes the task as soon
-// as the loss is detected.
-TEST_F(SecondProcessTest, ReplacesTheFirstOnceItIsLost) {
+// The first process ends without notice. The second process becomes the task
+// when the coordinator detects the loss.
+TEST_F(SecondProcessTest, SecondProcessReplacesALostFirst) {
   Scope root = Scope::Root();
   ops::Variable x(root.WithDevice("/job:ps/task:1").WithName("x"),
                   Model::Filled(1.5f, 2));
@@ -436,7 +437,7 @@ TEST_F(SecondProcessTest, ReplacesTheFirstOnceItIsLost) {
       << "those of the first are gone, before their lease";
 }
 
-// A task with its own Process, for cases that TestCluster does not support.
+// A task with its own Process, for settings that TestCluster does not support.
 class Task {
  public:
   explicit Task(const ClusterSpec& cluster, ServerOptions options)
@@ -489,7 +490,8 @@ TEST(ServerMembershipTest, ServersStopWhenJobFinishes) {
   EXPECT_OK(ps0.server().Join());
 }
 
-// The first job in the spec is "chief", so the chief hosts the coordinator.
+// The first job in the cluster spec is "chief", so the chief's task hosts the
+// coordinator.
 TEST(ServerMembershipTest, FinishedCoordinatorStopsOtherTasks) {
   const ClusterSpec cluster{{"chief", {FreeAddress()}},
                             {"ps", {FreeAddress()}},

@@ -22,7 +22,8 @@ void CountCopy(size_t size) {
   copied_bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed);
 }
 
-// A single instruction, so that the compiler cannot replace the loop by memcpy.
+// Copies with a single instruction, because the compiler could replace a loop
+// by a call of memcpy.
 void CopyUpwards(void* to, const void* from, size_t size) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }

@@ -9,16 +9,17 @@
 
 namespace weft {
 
-// Number of calls of operator new. Tensor buffers are not counted, except for
-// the small object that owns each.
+// Returns the number of calls of operator new. Tensor buffers are not counted,
+// except for the small object that owns each buffer.
 int64_t HeapAllocations();
 
 // Copies of fewer bytes are not counted.
 inline constexpr int64_t kSmallestCopy = 1024;
-// Bytes of copies of at least that size, by memcpy and memmove.
+// Returns the number of bytes in memcpy and memmove calls of at least
+// kSmallestCopy bytes.
 int64_t CopiedBytes();
-// False under AddressSanitizer and ThreadSanitizer, which make their own
-// copies.
+// Returns whether copies are counted. False under AddressSanitizer and
+// ThreadSanitizer, which replace memcpy and memmove themselves.
 bool CopiesAreCounted();
 
 }  // namespace weft

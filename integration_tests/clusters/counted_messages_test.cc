@@ -1,6 +1,6 @@
 // Counts the cost of a warm step between tasks on a simulated cluster, where
-// messages, bytes, copies and buffers are deterministic. Each number is
-// explained. A change that lowers a cost must lower the number here; one that
+// messages, bytes, copies and buffers are deterministic. A comment explains
+// each number. A change that lowers a cost must lower the number here; one that
 // raises it must explain why.
 #include <gtest/gtest.h>
 
@@ -22,28 +22,30 @@
 namespace weft {
 namespace {
 
-// Number of control channel messages by type, as named in schemas/body.fbs.
+// Number of control channel messages by type. The types are named as in
+// schemas/body.fbs.
 using Messages = std::map<std::string, int>;
 
-// The route, for example "ps:0 to worker:0", and the number of values in each
-// message that contains nothing else.
+// Value messages by route, for example "ps:0 to worker:0". Each element is the
+// number of values in one message. Messages with other contents are omitted.
 using Pushes = std::map<std::string, std::vector<int>>;
 
 struct StepCost {
   Messages messages;
-  Pushes pushes;  // of those `messages` that contain only values
-  // Total size of control channel messages, without attachments. They contain
-  // values of up to 1 KiB.
+  Pushes pushes;  // those of `messages` that contain only values
+  // Total size of control channel messages without attachments. Values of at
+  // most 1 KiB are part of the messages.
   int64_t control_bytes = 0;
-  // Attachments on the control channel (below 64 KiB, and medium ones that are
-  // sent with their message), and chunks of 1 MiB on the bulk channel.
+  // Bytes of attachments on the control channel: values below 64 KiB, and
+  // medium-sized values that are sent with their message. `chunks` counts the
+  // chunks of 1 MiB on the bulk channel.
   int64_t small_bytes = 0;
   int chunks = 0;
   int64_t chunk_bytes = 0;
   // Bytes copied by memcpy, for values of 1 KiB and more. Each value is copied
   // once, from the message to its buffer.
   int64_t copied_bytes = 0;
-  // Buffers of tensors, taken from the pools of all processes.
+  // Number of tensor buffers taken from the pools of all processes.
   int64_t buffers = 0;
 };
 
@@ -53,7 +55,8 @@ std::string KindOf(const schemas::Envelope& envelope) {
   return schemas::EnumNameBody(static_cast<schemas::Body>(envelope.method()));
 }
 
-// Wires have task names like "/job:ps/replica:0/task:0".
+// Returns "ps:0 to worker:0", for example. The message has full task names such
+// as "/job:ps/replica:0/task:0".
 std::string RouteOf(const bus::MessageInfo& message) {
   return absl::StrReplaceAll(absl::StrCat(message.from, " to ", message.to),
                              {{"/job:", ""}, {"/replica:0/task", ""}});
@@ -76,7 +79,8 @@ class CountedMessagesTest : public ::testing::Test {
       cost_.chunk_bytes += static_cast<int64_t>(message.frames->back().size());
       return;
     }
-    // [Envelope] [Body] [each small attachment]
+    // The frames of a message are its envelope, its body and each small
+    // attachment.
     const bus::Frames& frames = *message.frames;
     const std::string kind = KindOf(*schemas::GetEnvelope(frames[0].data()));
     ++cost_.messages[kind];
@@ -92,8 +96,8 @@ class CountedMessagesTest : public ::testing::Test {
     }
   }
 
-  // Connects from another machine, or, with `process`, from the program of the
-  // task.
+  // Connects to a task from a separate machine, or from `process` if it is
+  // given.
   void Connect(const std::string& job, int index, Process* process = nullptr) {
     SessionOptions options = cluster_.session_options();
     if (process != nullptr) options.process = process;
@@ -103,8 +107,8 @@ class CountedMessagesTest : public ::testing::Test {
     session_ = *std::move(session);
   }
 
-  // Cost of the fourth run of the callable: all connections exist, and objects
-  // of a step are reused.
+  // Returns the cost of the fourth run of the callable. By then all connections
+  // exist, and the objects of finished steps are reused.
   StepCost CostOf(const std::vector<Output>& fetches,
                   const std::vector<Operation>& targets,
                   const FeedList& feed_list = {}) {
@@ -155,8 +159,8 @@ class CountedMessagesTest : public ::testing::Test {
   Scope At(const std::string& task) {
     return root_.WithDevice(absl::StrCat("/job:", task, "/cpu:0"));
   }
-  // c on worker:1 is the sum of a, which ps:0 holds, and b, which worker:0
-  // computes from a. Opens a session on this worker and initializes a.
+  // Opens a session on worker `worker` and initializes a. `c` on worker:1 is
+  // the sum of a on ps:0 and b on worker:0, and b is computed from a.
   void StartThreeTasks(int worker, Output* c) {
     ops::Variable a(At("ps/task:0").WithName("a"), 1.0f);
     Output b = ops::Add(At("worker/task:0"), a, 2.0f);
@@ -173,16 +177,17 @@ class CountedMessagesTest : public ::testing::Test {
   }
 
   const std::map<std::string, int> jobs_;
-  StepCost cost_;  // outlives the cluster, which sends messages when it ends
+  // outlives the cluster, which sends messages during its destruction
+  StepCost cost_;
   TestCluster cluster_;
   Scope root_ = Scope::Root();
   std::unique_ptr<Session> session_;
 };
 
-// The client's request and the master's reply.
+// The messages of the client and of the master for each run.
 const Messages kClient = {{"RunCallable", 1}, {"RunCallableReply", 1}};
 
-// Adds the client's messages to `messages`.
+// Returns `messages` together with the client's messages.
 Messages WithClient(Messages messages) {
   messages.insert(kClient.begin(), kClient.end());
   return messages;
@@ -193,7 +198,7 @@ TEST_F(CountedMessagesTest, EmptyStepIsOneRoundTrip) {
   Connect("worker", 0);
   const StepCost cost = CostOf({}, {noop});
   EXPECT_EQ(cost.messages, kClient);
-  // Two envelopes, the session and the callable.
+  // Two envelopes, each with the ids of session and callable.
   EXPECT_LE(cost.control_bytes, 400);
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 0);
@@ -206,7 +211,7 @@ TEST_F(CountedMessagesTest, StepOnThreeTasks) {
   ASSERT_NO_FATAL_FAILURE(StartThreeTasks(0, &c));
   const StepCost cost = CostOf({c}, {});
   EXPECT_EQ(cost.messages, WithClient({
-                               // To ps:0 and worker:1, and their replies.
+                               // To ps:0 and worker:1, and the replies.
                                {"RunPartition", 2},
                                {"RunPartitionReply", 2},
                                // a and b are pushed to worker:1; a is returned
@@ -231,7 +236,8 @@ TEST_F(CountedMessagesTest, StepOnThreeTasksFetchingFromTheLast) {
                                        // a is sent to worker:0; a and b are
                                        // sent to worker:1 with the replies.
                                        {"Pushes", 1}}));
-  // As above, but c goes directly to the client.
+  // The same buffers as in StepOnThreeTasks, except that worker:0 does not
+  // receive c: it is sent directly to the client.
   EXPECT_EQ(cost.buffers, 4);
 }
 
@@ -242,14 +248,15 @@ TEST_F(CountedMessagesTest, ValueForTwoNodesIsSentOnce) {
   Connect("worker", 0);
   ASSERT_OK(session_->Run(a.initializer()));
   EXPECT_EQ(CostOf({b}, {}).messages, WithClient({{"RunPartition", 1},
-                                                  // Contains the value.
+                                                  // The reply contains the
+                                                  // value.
                                                   {"RunPartitionReply", 1}}));
 }
 
 constexpr int kFloats = 3 << 20;
 constexpr int64_t kBytes = int64_t{kFloats} * 4;  // 12 chunks
 
-// Pull: the worker reads a whole variable from the ps.
+// The worker pulls (reads) a large variable from the ps.
 TEST_F(CountedMessagesTest, LargeValuesAreSentOnceInChunks) {
   ops::Variable a = Large("ps/task:0", "a", kFloats);
   const Scope worker = At("worker/task:0");
@@ -259,25 +266,30 @@ TEST_F(CountedMessagesTest, LargeValuesAreSentOnceInChunks) {
   ASSERT_OK(session_->Run(a.initializer()));
   const StepCost cost = CostOf({last}, {});
   EXPECT_EQ(cost.messages, WithClient({{"RunPartition", 1},
-                                       // Its chunks on the bulk channel.
+                                       // The reply. The value follows in chunks
+                                       // on the bulk channel.
                                        {"RunPartitionReply", 1},
-                                       // The ps gets credit for 4 MiB more.
+                                       // The worker grants the ps credit for
+                                       // another 4 MiB, three times.
                                        {"Credit", 3}}));
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 12);
   EXPECT_EQ(cost.chunk_bytes, kBytes);
-  // Into the receive buffer; the ps sends directly from the variable's memory.
+  // The only copy is into the receive buffer. The ps sends directly from the
+  // memory of the variable.
   ExpectCopied(kBytes, cost);
-  // The receive buffer, and the last element on the worker and on the client.
+  // One receive buffer, and one buffer for the last element on the worker and
+  // on the client each.
   EXPECT_EQ(cost.buffers, 3);
-  // The initialization used two buffers.
+  // The ps used two buffers of this size during the initialization, and no more
+  // since.
   constexpr size_t kSmall = 1 << 20;
   EXPECT_LT(PeakBytes("ps"), 2 * kBytes + kSmall);
   EXPECT_GE(PeakBytes("worker"), size_t{kBytes});
   EXPECT_LT(PeakBytes("worker"), kBytes + kSmall);
 }
 
-// Push: a variable of the worker is added to one of the ps.
+// The worker pushes a large variable: it is added to a variable on the ps.
 TEST_F(CountedMessagesTest, LargeValuesAreAssignedInPlace) {
   ops::Variable sum = Large("ps/task:0", "sum", kFloats);
   ops::Variable source = Large("worker/task:0", "source", kFloats);
@@ -294,12 +306,14 @@ TEST_F(CountedMessagesTest, LargeValuesAreAssignedInPlace) {
   EXPECT_EQ(cost.chunks, 12);
   EXPECT_EQ(cost.chunk_bytes, kBytes);
   ExpectCopied(kBytes, cost);
-  // The receive buffer; the sum is computed in place in the variable.
+  // The only buffer is the receive buffer. The sum is computed in place in the
+  // variable.
   EXPECT_EQ(cost.buffers, 1);
 }
 
-// An asynchronous replica whose program is the worker's task. The variables
-// alternate between two ps tasks: the global step, w0, b0, w1, b1.
+// A replica for asynchronous training. Its program is also the worker task. Its
+// variables are placed alternately on two ps tasks, in the order global step,
+// w0, b0, w1, b1.
 class MlpOnTwoPsTest : public CountedMessagesTest {
  protected:
   static constexpr int kBatch = 64, kInputs = 784, kHidden = 128, kClasses = 10;
@@ -345,40 +359,41 @@ TEST_F(MlpOnTwoPsTest, StepSendsVariablesAndGradientsOnce) {
   };
   const StepCost cost = CostOf({global_step_}, {train_}, feeds);
   EXPECT_EQ(cost.messages, (Messages{
-                               // To both ps tasks, and their replies.
+                               // To both ps tasks, and the replies.
                                {"RunPartition", 2},
                                {"RunPartitionReply", 2},
-                               {"Pushes", 8},  // see below
+                               {"Pushes", 8},  // listed by route below
                            }));
   EXPECT_EQ(cost.pushes,
             (Pushes{
-                // b0 and b1, and the signal that they are updated.
+                // b0 and b1 in one message, and later the signal that they are
+                // updated.
                 {"ps:0 to worker:0", {2, 1}},
-                // w0 and w1; the reply contains the signal that they are
+                // w0 and w1. The reply contains the signal that they are
                 // updated.
                 {"ps:1 to worker:0", {1, 1}},
-                // The gradients of b0 and b1, and the signal that all variables
-                // are updated, so that the global step is incremented. The
-                // learning rate is already there.
+                // The gradients of b0 and b1. Then the signal that all
+                // variables are updated, after which the ps increments the
+                // global step. The learning rate is already on the ps.
                 {"worker:0 to ps:0", {2, 1}},
                 // The gradients of w0 and w1.
                 {"worker:0 to ps:1", {1, 1}},
             }));
   EXPECT_LE(cost.control_bytes, 5000);
-  // Both weights and their gradients, all of medium size. The biases and the
-  // global step are in message bodies.
+  // Both weights and both weight gradients, which are medium-sized. The biases
+  // and the global step are in message bodies.
   EXPECT_EQ(cost.small_bytes, 2 * (kW0 + kW1));
   EXPECT_EQ(cost.chunks, 0);
   ExpectCopied(2 * (kW0 + kW1), cost);
   EXPECT_EQ(cost.buffers, 22);
 }
 
-// A table in two parts, one on each ps, and a replica that looks up four of its
-// rows, two of them twice.
+// An embedding table with one part on each of two ps tasks, and a replica that
+// looks up rows. Four distinct rows are looked up, two of them twice.
 class LookUpOnTwoPsTest : public CountedMessagesTest {
  protected:
   static constexpr int kRows = 6000, kDim = 128;
-  static constexpr int64_t kRow = 4 * kDim;  // bytes
+  static constexpr int64_t kRow = 4 * kDim;  // bytes of a row
 
   LookUpOnTwoPsTest() : CountedMessagesTest({{"ps", 2}, {"worker", 1}}) {
     table_ = ops::GetPartitionedVariable(
@@ -403,8 +418,8 @@ class LookUpOnTwoPsTest : public CountedMessagesTest {
   Output ids_;
 };
 
-// Only requested rows are sent, in one message per direction and ps.
-TEST_F(LookUpOnTwoPsTest, LookUpFetchesItsRowsOnce) {
+// Only requested rows are sent, in one message per direction and ps task.
+TEST_F(LookUpOnTwoPsTest, LookUpFetchesEachRequestedRowOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const StepCost cost = CostOfIds({rows}, {});
   // The ids for each ps; the rows are in the replies.
@@ -417,13 +432,14 @@ TEST_F(LookUpOnTwoPsTest, LookUpFetchesItsRowsOnce) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 4 * kRow + 3000);
 }
 
-// Ids to the ps, rows back, and their gradients to the ps.
+// The worker sends ids to each ps, receives rows, and sends the gradients of
+// these rows.
 const Pushes kSparseUpdate = {{"ps:0 to worker:0", {1}},
                               {"ps:1 to worker:0", {1}},
                               {"worker:0 to ps:0", {1, 1}},
                               {"worker:0 to ps:1", {1, 1}}};
 
-TEST_F(LookUpOnTwoPsTest, UpdateSendsItsRowsOnce) {
+TEST_F(LookUpOnTwoPsTest, UpdateSendsEachRequestedRowOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
   const Operation update = train::Adagrad(0.1f).Minimize(scope_, loss);
@@ -433,9 +449,9 @@ TEST_F(LookUpOnTwoPsTest, UpdateSendsItsRowsOnce) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 4 * kRow + 4000);
 }
 
-// With wide rows, whose copies are counted. A megabyte per step needs only the
-// control channel.
-TEST_F(LookUpOnTwoPsTest, ManyRowsShareTheMessageChannel) {
+// With wide rows, a step transfers a megabyte, which needs only the control
+// channel. Rows are large enough that their copies are counted.
+TEST_F(LookUpOnTwoPsTest, ManyRowsAreSentOnTheControlChannel) {
   constexpr int kIds = 1000, kDistinct = 600, kWide = 256;
   constexpr int64_t kWideRow = 4 * kWide;
   const auto table = ops::GetPartitionedVariable(
@@ -454,27 +470,27 @@ TEST_F(LookUpOnTwoPsTest, ManyRowsShareTheMessageChannel) {
     values.mutable_flat<int64_t>()[i] = i * 7 % kDistinct;
   }
   StepCost cost = CostOf({loss}, {}, {{ids, values}});
-  // The ids; the rows are in the replies.
+  // These messages contain the ids. The rows are in the replies.
   EXPECT_EQ(
       cost.messages,
       (Messages{{"RunPartition", 2}, {"RunPartitionReply", 2}, {"Pushes", 2}}));
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_EQ(cost.small_bytes, kDistinct * (8 + kWideRow));
-  // The received ids, the gathered rows, the received rows, and the rows copied
-  // to each occurrence of their ids.
+  // Copied are the received ids, the gathered rows, the received rows, and one
+  // row for each occurrence of an id.
   ExpectCopied(kDistinct * 8 + (2 * kDistinct + kIds) * kWideRow, cost);
   cost = CostOf({}, {update}, {{ids, values}});
   EXPECT_EQ(cost.pushes, kSparseUpdate);
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_EQ(cost.small_bytes, kDistinct * (8 + 2 * kWideRow));
   // The gradient of the squares does not materialize a megabyte of equal
-  // numbers, which would be the twentieth buffer. It is written into the buffer
+  // numbers, which would need a twentieth buffer. It is written into the buffer
   // of the stitched rows.
   EXPECT_EQ(cost.buffers, 19);
 }
 
-// The learning rate is an output of the graph. If it is constant, each ps has
-// it.
+// A learning rate that is computed by the graph must be sent. A constant one is
+// copied to each ps task when the graph is built.
 TEST_F(LookUpOnTwoPsTest, ConstantLearningRateIsNotSent) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
@@ -483,8 +499,8 @@ TEST_F(LookUpOnTwoPsTest, ConstantLearningRateIsNotSent) {
   EXPECT_EQ(CostOfIds({}, {update}).pushes, kSparseUpdate);
 }
 
-// The value of a variable is sent from its ps to the other one in one message,
-// and to no other task.
+// The learning rate is a variable. Its ps sends it to the other ps in one
+// message, and to no other task.
 TEST_F(LookUpOnTwoPsTest, LearningRateOnPsIsSentToOtherPs) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
@@ -496,8 +512,9 @@ TEST_F(LookUpOnTwoPsTest, LearningRateOnPsIsSentToOtherPs) {
   EXPECT_EQ(pushes, kSparseUpdate);
 }
 
-// Only the five classes that a step uses are fetched, of 6,000.
-TEST_F(LookUpOnTwoPsTest, SampledLossFetchesRowsOfItsClasses) {
+// The loss has 6,000 classes, and only the rows of the five classes that a step
+// uses are fetched.
+TEST_F(LookUpOnTwoPsTest, SampledLossFetchesOnlySampledRows) {
   const auto biases = ops::GetPartitionedVariable(
       scope_, "biases", TensorShape({kRows}),
       {.initializer = ops::initializers::Zeros(),
@@ -517,8 +534,8 @@ TEST_F(LookUpOnTwoPsTest, SampledLossFetchesRowsOfItsClasses) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 5 * (kRow + 4) + 6000);
 }
 
-// A gather from a variable on another task.
-TEST_F(LookUpOnTwoPsTest, GatherFetchesOnlyItsRows) {
+// Gathers rows of a variable on another task.
+TEST_F(LookUpOnTwoPsTest, GatherFetchesOnlyRequestedRows) {
   const Output rows = ops::Gather(scope_, table_.parts()[0], {1, 5});
   const StepCost cost = CostOfIds({ops::Neg(scope_, rows)}, {});
   EXPECT_EQ(cost.chunks, 0);

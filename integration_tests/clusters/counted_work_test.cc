@@ -1,6 +1,6 @@
-// Counts work instead of timing it: allocations and copies of a warm step, in
-// this process and between tasks over sockets. The bounds hold on any machine
-// under any load.
+// Counts work instead of timing it: allocations and copies of a step after a
+// warm-up, in one process and between tasks over sockets. The bounds hold on
+// any machine and under any load.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -43,7 +43,8 @@ class CountedWorkTest : public ::testing::Test {
         {0});
     train_ = train::GradientDescent(0.05f).Minimize(root_, loss_);
     ASSERT_OK(root_.status());
-    // Disables the timer that checks for slow steps.
+    // Disables the timer that checks for slow steps, because its allocations
+    // would be counted.
     auto session = Session::Connect(
         "", root_,
         {.log_waits_after = absl::InfiniteDuration(), .process = &process_});
@@ -53,17 +54,17 @@ class CountedWorkTest : public ::testing::Test {
     auto step = session_->MakeCallable({images_, labels_}, {loss_}, {train_});
     ASSERT_OK(step);
     step_ = *std::move(step);
-    for (int i = 0; i < 50; ++i) Step();  // warm
+    for (int i = 0; i < 50; ++i) Step();  // warm-up
   }
 
-  // Must not use a matcher, which would allocate.
+  // Must not use a gMock matcher, which would allocate.
   void Step() {
     const absl::Status status =
         step_->RunInto(feeds_, absl::MakeSpan(&result_, 1));
     if (!status.ok()) ADD_FAILURE() << status;
   }
 
-  // Returns the address of a variable's memory.
+  // Returns the address of the buffer of `variable`.
   const void* Address(const ops::Variable& variable) {
     auto value = session_->Run(Output(variable));
     EXPECT_TRUE(value.ok()) << value.status();
@@ -82,9 +83,9 @@ class CountedWorkTest : public ::testing::Test {
   std::unique_ptr<Session::Callable> step_;
 };
 
-// Nodes run on different threads in each step, so occasionally more blocks of a
-// size are in use than ever before. Allocations of every step would be counted
-// kSteps times.
+// Tolerated allocations. Nodes run on different threads in each step, so
+// occasionally more blocks of a size are in use than ever before. An allocation
+// in every step would be counted kSteps times.
 constexpr int kSteps = 1000;
 constexpr int kNowAndThen = kSteps / 20;
 
@@ -97,7 +98,7 @@ TEST_F(CountedWorkTest, WarmStepUsesOnlyPooledMemory) {
   EXPECT_GE(after.allocations - before.allocations, kSteps);
 }
 
-// This also holds for a step that follows a traced one.
+// Makes no heap allocation even in a step that follows a traced step.
 TEST_F(CountedWorkTest, WarmStepMakesNoHeapAllocation) {
   RunMetadata metadata;
   ASSERT_OK(
@@ -134,11 +135,11 @@ TEST_F(CountedWorkTest, ValueHeldByReaderIsNotOverwritten) {
   EXPECT_NE(Address(w1_), kept->data()) << "the writer made its own copy";
 }
 
-// Counts allocations of the client and all tasks in a step, over real sockets.
-// Most of them are for the messages themselves: an envelope, a body, and the
-// object that keeps an attachment alive, at either end. counted_messages_test
-// counts the messages. The bounds include a tenth for variations in thread
-// timing.
+// Counts the allocations of the client and all tasks in a step, over real
+// sockets. Most of them are for messages: an envelope, a body, and the object
+// that keeps an attachment alive, at either end. counted_messages_test counts
+// the messages. Each bound is a tenth above the usual count, because the timing
+// of threads varies.
 class CountedClusterWorkTest : public ::testing::Test {
  protected:
   void Connect() {
@@ -173,13 +174,13 @@ class CountedClusterWorkTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(CountedClusterWorkTest, EmptyStep) {
+TEST_F(CountedClusterWorkTest, EmptyStepAllocatesLittle) {
   Operation noop = ops::NoOp(worker_);
   Connect();
   EXPECT_LE(AllocationsOf({}, {noop}), 26);
 }
 
-TEST_F(CountedClusterWorkTest, StepOnThreeTasks) {
+TEST_F(CountedClusterWorkTest, StepOnThreeTasksAllocatesLittle) {
   ops::Variable a(ps_.WithName("a"), 1.0f);
   Output c = ops::Add(other_worker_, a, ops::Add(worker_, a, 2.0f));
   Connect();
@@ -187,7 +188,7 @@ TEST_F(CountedClusterWorkTest, StepOnThreeTasks) {
   EXPECT_LE(AllocationsOf({c}, {}), 130);
 }
 
-TEST_F(CountedClusterWorkTest, PullAndPushOfOneMegabyte) {
+TEST_F(CountedClusterWorkTest, PullAndPushOfOneMegabyteAllocatesLittle) {
   constexpr int kFloats = 1 << 18;
   ops::Variable on_ps(ps_.WithName("on_ps"), ops::Fill(ps_, {kFloats}, 1.0f));
   ops::Variable on_worker(worker_.WithName("on_worker"),

@@ -1,5 +1,6 @@
 // Tests servers that stop while steps are running, in one process and over
-// sockets.
+// sockets. A stopping server drains: it rejects new steps and waits for running
+// ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +16,8 @@
 namespace weft {
 namespace {
 
-// A step, `hold`, increments a counter on the ps and then waits for a queue
-// there until `open` is run.
+// Runs a step, `hold_`, that increments a counter on the ps and then waits for
+// an element of a queue there. `open_` enqueues the element.
 class DrainTest : public ::testing::TestWithParam<ClusterKind> {
  protected:
   void SetUp() override {
@@ -36,7 +37,8 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
     observer_ = Connect("worker", 1);
     ASSERT_OK(observer_->Run(begun_.initializer()));
     ASSERT_OK(observer_->Run(open_));
-    ASSERT_OK(driver_->Run(hold_).status());  // all is registered
+    // the task now knows the callable of the step
+    ASSERT_OK(driver_->Run(hold_).status());
     ASSERT_OK(driver_->Run(nothing_));
     holding_ = std::thread([this] { held_ = driver_->Run(hold_).status(); });
     float begun = 1;
@@ -51,7 +53,7 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
     if (holding_.joinable()) holding_.join();
   }
 
-  // Waits for the hold, and returns its status.
+  // Waits until the step `hold_` has ended. Returns its status.
   absl::Status Held() {
     holding_.join();
     return held_;
@@ -69,7 +71,8 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
         [this, job, drain] { EXPECT_OK(cluster_.server(job, 0).Stop(drain)); });
   }
 
-  // Repeats the step until the stopping server rejects it.
+  // Runs `what` repeatedly until the stopping server rejects it. Returns the
+  // error.
   template <typename What>
   absl::Status UntilRefused(const What& what) {
     while (true) {
@@ -86,7 +89,7 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
   Operation open_, nothing_;
   std::unique_ptr<Session> driver_, observer_;
   std::thread holding_;
-  absl::Status held_;  // valid once it has ended
+  absl::Status held_;  // valid once the step has ended
 };
 
 TEST_P(DrainTest, MasterRejectsNewStepsAndFinishesRunning) {
@@ -98,20 +101,21 @@ TEST_P(DrainTest, MasterRejectsNewStepsAndFinishesRunning) {
   stop.join();
 }
 
-TEST_P(DrainTest, TaskRejectsNewStepsOfOtherMasters) {
+TEST_P(DrainTest, TaskRejectsNewStepsFromOtherMasters) {
   std::thread stop = Stop("ps", absl::Seconds(1));
   EXPECT_THAT(UntilRefused(begun_.initializer()),
               StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
   EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
   stop.join();
   EXPECT_OK(driver_->Run(nothing_));
-  // Restarted, because closing a session waits for the task for a while.
+  // Restarts the ps, because closing a session would wait for the stopped task
+  // for a while.
   cluster_.Stop("ps", 0);
   cluster_.Start("ps", 0);
 }
 
-// A stopping task waits for steps of other masters, which notify it of their
-// end.
+// A stopping task waits for the steps of other masters. These masters tell the
+// task when a step ends.
 TEST_P(DrainTest, TaskLearnsOfCancelledStep) {
   std::thread stop = Stop("ps", absl::Hours(1));
   EXPECT_THAT(UntilRefused(begun_.initializer()),
@@ -119,7 +123,8 @@ TEST_P(DrainTest, TaskLearnsOfCancelledStep) {
   ASSERT_OK(driver_->Close());
   EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kCancelled));
   stop.join();
-  // Restarted, because closing a session waits for the task for a while.
+  // Restarts the ps, because closing a session would wait for the stopped task
+  // for a while.
   cluster_.Stop("ps", 0);
   cluster_.Start("ps", 0);
 }
@@ -134,8 +139,8 @@ TEST_P(DrainTest, StepBeyondDrainTimeoutIsUnavailable) {
   EXPECT_EQ(size.scalar<int32_t>(), 1);
 }
 
-// A monitored and an unmonitored session, whose master drains together with the
-// ps.
+// Opens a monitored and an unmonitored session. Their master task and the ps
+// stop at the same time.
 class MonitoredDrainTest : public ::testing::TestWithParam<ClusterKind> {
  protected:
   void SetUp() override {
@@ -181,13 +186,14 @@ TEST_P(MonitoredDrainTest, AllTasksServeTheSessionUntilItCloses) {
   std::thread stop_worker = Stop("worker");
   UntilRefused(one_);
   EXPECT_OK(monitored_->Run(weights_.initializer()));
-  EXPECT_OK(monitored_->Run(negated_).status());  // not registered before
+  // this step is new to the stopping tasks
+  EXPECT_OK(monitored_->Run(negated_).status());
   EXPECT_OK(monitored_->Close());
   stop_worker.join();
   stop_ps.join();
 }
 
-// A cluster that stops while a client has a monitored session.
+// Stops a cluster while a client has a monitored session.
 class LostClientDrainTest : public testing::Test {
  protected:
   void StopBesideClient(const std::string& name) {
@@ -228,7 +234,9 @@ TEST_F(LostClientDrainTest, SessionOfLostClientDelaysDrainBriefly) {
   client_.reset();
 }
 
-// Otherwise a chief could not save if its connection is cut at that time.
+// If the client of a monitored session loses its connection during the drain,
+// it must be served after reconnecting. Otherwise a chief could not save its
+// last checkpoint.
 TEST_F(LostClientDrainTest, ClientWithCutConnectionIsServed) {
   constexpr char kWorker[] = "/job:worker/replica:0/task:0";
   ASSERT_NO_FATAL_FAILURE(StopBesideClient("client that saves"));
@@ -237,7 +245,7 @@ TEST_F(LostClientDrainTest, ClientWithCutConnectionIsServed) {
   cluster_.scheduler().AdvanceBy(absl::Seconds(5));
   EXPECT_EQ(num_stopped_, 0);
   EXPECT_OK(session_->Run(weights_.initializer()));
-  // Other clients are rejected.
+  // While the tasks drain, new clients are rejected.
   auto other = cluster_.NewProcess("other client");
   SessionOptions late = cluster_.session_options();
   late.process = other.get();

@@ -1,11 +1,12 @@
 // Checks that valid programs are never rejected. A seed generates a training
 // program: the placement, partitioning and names of its variables, other shared
-// resources, the time and task of its sessions, and other users of the cluster.
-// All its replicas start in any order on simulated tasks; none may be rejected
-// as conflicting.
+// resources, when and on which tasks its sessions start, and other users of the
+// cluster. All its replicas start in any order on simulated tasks. No replica
+// may be rejected as conflicting.
 //
-// WEFT_GOOD_STARTS sets the number of seeds (40), WEFT_GOOD_STARTS_FIRST the
-// first one. tools/nightly.sh uses both; they also help to debug a single seed.
+// WEFT_GOOD_STARTS sets the number of seeds (default 40), and
+// WEFT_GOOD_STARTS_FIRST the first seed. tools/nightly.sh uses both, and they
+// help to debug a single seed.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -51,7 +52,7 @@ class Draw {
   const std::unique_ptr<Random> random_;
 };
 
-// Properties common to all replicas of a program.
+// Random properties that all replicas of a program share.
 struct Plan {
   Plan(uint64_t seed, int servers, const std::string& in_container)
       : num_servers(servers), container(in_container) {
@@ -82,7 +83,8 @@ struct Plan {
   Spread spread;
   bool by_resource;
   DataType type;
-  std::vector<int> widths;  // of layers; the first is the input's
+  // widths of the layers; the first is that of the input
+  std::vector<int> widths;
   int num_parts = 0;        // parts of the embedding; 0 means no embedding
   int axis = 0;
   int optimizer;
@@ -97,7 +99,8 @@ class Replica {
   Replica(const Plan& plan, const std::string& task, int index)
       : plan_(plan), task_(task), index_(index), scope_(ModelScope()) {}
 
-  // Builds the part that all roles share.
+  // Builds the part of the graph that the chief, the workers and evaluators
+  // share.
   void BuildModel() {
     step_ = Add(Next(), "global_step", {}, DT_INT64, /*trainable=*/false);
     if (plan_.num_parts > 0) AddEmbedding();
@@ -125,7 +128,7 @@ class Replica {
     if (plan_.has_locals) AddLocals();
   }
 
-  // Builds the part that only the first replica has.
+  // Builds the part of the graph that only the chief has.
   void BuildChiefsOwn() {
     const Scope own = root.WithDevice(task_);
     Add(own, "best_loss", {}, DT_FLOAT, /*trainable=*/false);
@@ -134,7 +137,7 @@ class Replica {
     reads.push_back(ops::QueueSize(own, queue));
   }
 
-  // Extends the graph after the session has begun.
+  // Adds a variable after the session has begun, which extends its graph.
   void BuildLate() {
     if (!plan_.has_late_variable) return;
     Add(Next(), "late", {plan_.capacity}, plan_.type, /*trainable=*/false);
@@ -178,7 +181,7 @@ class Replica {
     return root_or_container.WithDeviceFunction(ReplicaDeviceSetter(setter));
   }
 
-  // Returns the scope of the next variable.
+  // Returns the scope for the next variable, which may choose its device.
   Scope Next() {
     if (plan_.spread != Plan::kPinned) return scope_;
     return scope_.WithDevice(
@@ -219,7 +222,8 @@ class Replica {
     }
   }
 
-  // Adds one queue shared by all replicas, and a private one, which may differ.
+  // Adds a queue that all replicas share, and a private queue, which may differ
+  // between replicas.
   void AddQueues() {
     const Scope server = scope_.WithDevice("/job:ps/task:0");
     const Output tokens =
@@ -249,7 +253,8 @@ class Replica {
                                     {.shared_name = "gradients"})));
   }
 
-  // Local variables have the same name on each worker, but different shapes.
+  // Adds local variables. They have the same names on each worker, but may have
+  // different shapes.
   void AddLocals() {
     const Scope own = root.WithDevice(task_);
     Add(own, "local_step", {}, DT_INT64, /*trainable=*/false);
@@ -282,7 +287,7 @@ class GoodStart {
     const std::string container = draw_.Percent(30) ? "experiment" : "";
     Start(Plan(seed_, num_servers_, container));
     if (HasFailed() || draw_.Percent(60)) return;
-    // As in a notebook: another model under the same names.
+    // As in a notebook, starts another model with the same names after a reset.
     if (draw_.Percent(50)) open_.clear();
     Reset({});
     Reset({"experiment", "stranger"});
@@ -311,7 +316,8 @@ class GoodStart {
 
   bool HasFailed() const { return ::testing::Test::HasFailure(); }
 
-  // Places another program under the same names without creating resources.
+  // Another program with the same names extends its session, so that its nodes
+  // are placed. It ends without creating resources.
   void AbandonAnother() {
     const Plan plan(seed_ + 2000000, num_servers_, "");
     AddTrainer(plan, 0);
@@ -352,7 +358,8 @@ class GoodStart {
     Connect(std::move(replica), "worker", worker, /*is_trainer=*/true);
   }
 
-  // Connects to a worker or a parameter server with the model only.
+  // Connects an evaluator to a worker or a parameter server. Its graph contains
+  // the model only.
   void AddEvaluator(const Plan& plan) {
     const bool is_worker = draw_.Percent(50);
     const std::string job = is_worker ? "worker" : "ps";
@@ -383,7 +390,7 @@ class GoodStart {
     }
   }
 
-  // All open sessions run their steps.
+  // Runs a training step in all open sessions.
   void Train() {
     for (const auto& open : open_) {
       if (open->is_trainer && draw_.Percent(70)) open->replica->BuildLate();

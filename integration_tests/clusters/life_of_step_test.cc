@@ -1,7 +1,7 @@
-// Runs steps over the simulated network, where each message in turn is lost
-// with its connection, or delayed. Every call must end with the right value or
-// an acceptable error, and afterwards no task may hold resources of the step.
-// The same seed leads to the same run.
+// Runs steps over the simulated network, once for each message of a step. The
+// message is lost with its connection, or delayed. Every call must end with the
+// right value or an acceptable error, and afterwards no task may hold resources
+// of the step. The same seed leads to the same run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,14 +21,16 @@ namespace {
 constexpr int kRuns = 3;
 constexpr int kAttempts = 3;
 
-// A network fault for one message of a run; other messages pass.
+// A network fault that hits one message of a run.
 struct Disturbance {
-  int message = -1;  // counted over all connections; -1: none
+  // index of the message, counted over all connections; -1: no fault
+  int message = -1;
   bus::HookResult hook_result;
-  // Applies to all messages of the master to the other worker.
+  // Delays all messages of the master to the other worker.
   absl::Duration delay = absl::ZeroDuration();
   bool ps_only_sends =
-      false;  // after its send the ps has nothing more to do in the step
+      // The ps has nothing more to do in the step after its send.
+      false;
 };
 
 struct Outcome {
@@ -37,12 +39,12 @@ struct Outcome {
   uint64_t trace = 0;
   std::vector<std::string> statuses;  // of each call, in order
   std::vector<float> values;          // of the successful runs
-  // Leaked resources; empty if there are none.
+  // Describes leaked resources. Empty if nothing was leaked.
   std::string left;
 };
 
-// A graph with an edge between each pair of tasks, a control edge, and a dead
-// value.
+// Builds a graph with an edge between each pair of tasks, a control edge, and a
+// dead value.
 struct Program {
   Scope root = Scope::Root();
   ops::Variable x{root.WithDevice("/job:ps/task:0/cpu:0").WithName("x"), 1.0f};
@@ -57,7 +59,8 @@ struct Program {
       doubled);
 };
 
-// Only codes that indicate a retry are acceptable for network faults.
+// Returns whether a network fault may lead to `status`: OK, or a code that
+// tells the caller to retry.
 bool IsClean(const absl::Status& status) {
   return status.ok() || absl::IsUnavailable(status) ||
          absl::IsAborted(status) || absl::IsDeadlineExceeded(status);
@@ -84,7 +87,8 @@ class Story {
 
   Outcome Tell() {
     RunClient();
-    // Long enough for leases to expire and for waits for a lost task to end.
+    // After five minutes, leases have expired and waits for a lost task have
+    // ended.
     cluster_.scheduler().AdvanceBy(absl::Minutes(5));
     outcome_.left = DescribeLeaks();
     outcome_.trace = cluster_.scheduler().trace_hash();
@@ -103,7 +107,7 @@ class Story {
                                     cluster_.session_options());
     Note(session.status());
     if (!session.ok()) return;
-    // A lost initialization is repeated until the variable exists.
+    // If initialization fails, it is repeated until the variable exists.
     absl::Status initialised;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       initialised = (*session)->Run(program_.x.initializer());
@@ -180,17 +184,17 @@ void DisturbEachMessage(const bus::HookResult& hook_result, uint64_t seed) {
   }
 }
 
-TEST(LifeOfStepTest, ConnectionLostWithAnyMessage) {
+TEST(LifeOfStepTest, ConnectionLostWithAnyMessageIsClean) {
   DisturbEachMessage({.fate = bus::Fate::kCutHere}, 1);
 }
 
-TEST(LifeOfStepTest, ConnectionLostAfterAnyMessage) {
+TEST(LifeOfStepTest, ConnectionLostAfterAnyMessageIsClean) {
   DisturbEachMessage({.fate = bus::Fate::kCutAfter}, 2);
 }
 
-// If a value is lost after its sender's part of the step has ended and before
-// the receiver's begins, only the sender can report the loss.
-TEST(LifeOfStepTest, ConnectionLostWhileOneTaskIsLate) {
+// A value may be lost after the step has ended on its sender and before it
+// begins on its receiver. Then only the sender can report the loss.
+TEST(LifeOfStepTest, ConnectionLostWhileOneTaskIsLateIsClean) {
   const Disturbance late = {.delay = absl::Seconds(2), .ps_only_sends = true};
   const int messages = Tell(late, 4).messages;
   for (int i = 0; i < messages; ++i) {

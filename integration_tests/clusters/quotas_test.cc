@@ -1,8 +1,8 @@
 // Tests limits of the memory that peers and sessions may use on a task
-// (docs/operations/quotas.md). An excess fails with RESOURCE_EXHAUSTED, which
-// names the tensor, the task and the option to raise. Everything else
-// continues, and afterwards the memory is freed. Runs over the simulated
-// network and over sockets.
+// (docs/operations/quotas.md). A request above a limit fails with
+// RESOURCE_EXHAUSTED, and the error names the tensor, the task and the option
+// to raise. All other work continues, and afterwards the memory is freed. The
+// tests run over the simulated network and over sockets.
 //
 // WEFT_ABANDONED_SESSIONS sets the number of abandoned sessions.
 #include <gmock/gmock.h>
@@ -41,14 +41,16 @@ Tensor Floats(int64_t bytes) {
   return Tensor(DT_FLOAT, TensorShape({bytes / int64_t{sizeof(float)}}));
 }
 
-// Matches an error that names the object, the task and the option.
+// Matches a RESOURCE_EXHAUSTED error that contains `what`, the task and the
+// option to raise.
 auto IsRefused(const std::string& what, const std::string& task,
                const std::string& option) {
   return testing::AllOf(StatusIs(kExhausted, what), StatusIs(kExhausted, task),
                         StatusIs(kExhausted, option));
 }
 
-// World provides a network, simulated or of this machine, and its processes.
+// World provides a network and its processes. The network is either simulated
+// or that of this machine.
 class World {
  public:
   explicit World(bool simulated) {
@@ -127,7 +129,8 @@ class QuotasTest : public testing::TestWithParam<bool> {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // Unused memory is freed soon.
+  // Waits until the task uses `bytes` of memory. Unused memory is freed within
+  // a minute.
   void ExpectInUse(int64_t bytes) {
     const absl::Time limit = client_->clock().Now() + absl::Minutes(1);
     while (task_->bytes_in_use() != bytes && client_->clock().Now() < limit) {
@@ -151,15 +154,15 @@ INSTANTIATE_TEST_SUITE_P(Networks, QuotasTest, testing::Bool(),
 
 constexpr char kLocal[] = "/job:local/replica:0/task:0";
 
-TEST_P(QuotasTest, FeedOfTenGigabytesAllocatesNoMemory) {
+TEST_P(QuotasTest, FeedOfTenGigabytesAllocatesNothing) {
   Start({.max_held_bytes_per_peer = 4 * kMiB});
   const Output y = ops::Identity(root_.WithName("y"), x_);
   const auto session = Connect();
   const int64_t in_use = task_->bytes_in_use();
   ASSERT_OK(session->Run({{x_, Floats(kMiB)}}, Operation(y)));
   const int64_t peak = task_->peak();
-  // 10 GB in total; sockets transfer part of each feed before its rejection
-  // arrives.
+  // The feeds are 10 GB in total. Over sockets, a part of each feed is
+  // transferred before its rejection arrives.
   const int runs = simulated() ? 1280 : 10;
   const Tensor large = Floats(8 * kMiB);
   for (int i = 0; i < runs; ++i) {
@@ -171,7 +174,7 @@ TEST_P(QuotasTest, FeedOfTenGigabytesAllocatesNoMemory) {
   ExpectInUse(in_use);
 }
 
-// A small test: 200 feeds with a quota of 4 MiB.
+// Sends 200 feeds one after another with a quota of 4 MiB.
 TEST_P(QuotasTest, SequentialFeedsMayExceedTheQuota) {
   Start({.max_held_bytes_per_peer = 4 * kMiB,
          .max_fed_bytes_per_session = 4 * kMiB});
@@ -196,7 +199,7 @@ class Outcomes {
       statuses_.push_back(result.status());
     };
   }
-  // Waits for `count` results. Returns all results so far.
+  // Waits until `count` runs have ended. Returns the results so far.
   std::vector<absl::Status> WaitFor(size_t count) {
     const absl::Time limit = process_.clock().Now() + absl::Minutes(1);
     while (process_.clock().Now() < limit) {
@@ -248,7 +251,8 @@ TEST_P(QuotasTest, FeedQuotaIsSharedByRunningSteps) {
   ExpectInUse(in_use);
 }
 
-// The characters of strings count wherever the string is held.
+// The characters of string tensors count against the quota, although they are
+// stored outside the tensor's buffer.
 TEST_P(QuotasTest, StringsCountWithTheirBytes) {
   Start({.max_fed_bytes_per_session = 3 * kMiB});
   const Output s = ops::Placeholder(root_.WithName("s"), DT_STRING);
@@ -262,7 +266,8 @@ TEST_P(QuotasTest, StringsCountWithTheirBytes) {
   EXPECT_EQ(same.scalar<std::string>().size(), size_t{2 * kMiB});
 }
 
-// The maximum number of values of a callable, small ones and others.
+// A callable may feed and fetch thousands of values, including values that are
+// sent as attachments.
 TEST_P(QuotasTest, ThousandsOfFeedsAndFetchesAreAllowed) {
   Start({});
   constexpr int kValues = 6000;
@@ -329,7 +334,7 @@ TEST_P(QuotasTest, GraphSizeIsBounded) {
   EXPECT_EQ(task_->server->num_sessions(), 1);
 }
 
-// Tests that need the simulated network.
+// Quota tests that need the simulated network.
 class SimulatedQuotasTest : public QuotasTest {};
 INSTANTIATE_TEST_SUITE_P(Network, SimulatedQuotasTest, testing::Values(true));
 
@@ -363,7 +368,7 @@ TEST_P(SimulatedQuotasTest, PendingRepliesPerClientAreBounded) {
                 IsRefused("fetch y:0", kLocal, "max_unsent_bytes_per_peer"));
   }
   EXPECT_LE(task_->bytes_in_use(), in_use + 7 * kMiB);
-  // The network was only slow, so the other runs succeed.
+  // The network was only slow, so the pending runs succeed.
   world_.scheduler().AdvanceBy(absl::Hours(100));
   const auto all = outcomes.WaitFor(kRuns);
   ASSERT_EQ(all.size(), kRuns);
@@ -374,7 +379,7 @@ TEST_P(SimulatedQuotasTest, PendingRepliesPerClientAreBounded) {
   ExpectInUse(in_use);
 }
 
-// The ps computes a value of the given size for the worker.
+// A cluster in which the ps computes a value of a given size for the worker.
 class TwoTasks {
  public:
   TwoTasks(const Quotas& ps, const Quotas& worker)
@@ -464,7 +469,7 @@ TEST(QuotasBetweenTasksTest, RemoteFeedOverQuotaIsNamed) {
   tasks.ExpectLargeFeedIsRefused(kPs, "max_held_bytes_per_peer");
 }
 
-// A queue on the ps, and sessions of the worker whose steps wait for it.
+// Steps of the worker's sessions that wait for an element of a queue on the ps.
 class WaitingSteps {
  public:
   WaitingSteps(const Quotas& ps, const Quotas& worker)
@@ -478,7 +483,7 @@ class WaitingSteps {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // Starts `count` steps that wait for an element.
+  // Starts `count` steps that wait for an element. Returns their callable.
   std::unique_ptr<Session::Callable> Wait(Session& session, int count) {
     auto callable = session.MakeCallable({}, {taken_});
     EXPECT_OK(callable);
@@ -518,7 +523,7 @@ TEST(QuotasBetweenTasksTest, StepsEndDespiteExhaustedRequestQuota) {
   }
   EXPECT_EQ(steps.running(), 0);
   EXPECT_EQ(steps.ps_.server->runtime().num_sessions(), 0);
-  // None of the cancelled steps takes the element.
+  // The cancelled steps have not taken the element, so a new step gets it.
   callable.reset();
   session = steps.Connect();
   ASSERT_OK(session->Run(steps.enqueue_));
@@ -543,7 +548,7 @@ TEST(QuotasBetweenTasksTest, OneClientCannotExhaustTheQuota) {
   EXPECT_EQ(steps.outcomes_.WaitFor(4).size(), 4u);
 }
 
-// A client that opens and uses sessions without closing them.
+// A client that opens and uses sessions but never closes them.
 class Deserter {
  public:
   Deserter(Process& process, const std::string& target)
@@ -588,7 +593,8 @@ class Deserter {
   protocol::BlockingMaster master_{client_, process_.scheduler()};
 };
 
-// The requests that started their steps are answered already.
+// A partial run counts against the quota until it ends, although the request
+// that started it is answered at once.
 TEST(QuotasBetweenTasksTest, PartialRunsCannotExhaustTheQuota) {
   WaitingSteps steps({.max_requests_per_peer = 4},
                      {.max_requests_per_client = 2});
@@ -617,7 +623,7 @@ TEST(QuotasBetweenTasksTest, PartialRunsCannotExhaustTheQuota) {
   EXPECT_EQ(steps.running(), 2);
 }
 
-// All resources of a task that sessions may leave behind.
+// All resources of a task that abandoned sessions might leak.
 struct Footprint {
   explicit Footprint(const Task& task)
       : bytes_in_use(task.bytes_in_use()),
@@ -672,7 +678,7 @@ TEST_P(SimulatedQuotasTest, AbandonedSessionsFreeTheirResources) {
   EXPECT_EQ(open.sessions, count);
   EXPECT_EQ(open.registrations, count);
   EXPECT_GE(open.bytes_in_use, before.bytes_in_use + count * kBytes);
-  // A session without its variables needs little memory.
+  // A session without its variables needs less than kBytes.
   EXPECT_LE(open.bytes_in_use, before.bytes_in_use + count * 2 * kBytes);
 
   world_.scheduler().AdvanceBy(2 * kLease);

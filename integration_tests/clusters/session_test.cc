@@ -1,4 +1,4 @@
-// Tests in-process sessions from a user's perspective: working calls, and
+// Tests in-process sessions from a user's perspective: calls that work, and
 // errors that are clear and leave the session usable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class SessionTest : public GraphTest {
   }
 };
 
-TEST_F(SessionTest, FeedsComputesFetches) {
+TEST_F(SessionTest, RunFeedsComputesAndFetches) {
   Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
   Output y = ops::Mul(root_, x, 2.0f);
   EXPECT_EQ(RunScalar({{x, Tensor::Scalar(3.0f)}}, y), 6.0f);
@@ -41,7 +41,7 @@ TEST_F(SessionTest, FeedMayReplaceAnyTensor) {
   EXPECT_EQ(RunScalar({{c, Tensor::Scalar(5.0f)}}, d), 6.0f);
 }
 
-TEST_F(SessionTest, FetchesSeveralTensorsInOneStep) {
+TEST_F(SessionTest, RunFetchesSeveralTensorsInOneStep) {
   Output a = ops::Const(root_, 1.0f);
   Output b = ops::Add(root_, a, 1.0f);
   auto values = session().Run({}, std::vector<Output>{b, a, b});
@@ -142,7 +142,7 @@ TEST_F(SessionTest, GraphBuildErrorsAreReportedByConnectAndRun) {
               StatusIs(absl::StatusCode::kInvalidArgument, "bad"));
 }
 
-TEST_F(SessionTest, UnknownDeviceRejectsTheExtension) {
+TEST_F(SessionTest, UnknownDeviceFailsTheGraphExtension) {
   Output fine = ops::Const(root_.WithName("fine"), 1.0f);
   EXPECT_EQ(RunScalar({}, fine), 1.0f);
   ops::Const(root_.WithName("lost").WithDevice("/job:nowhere"), 1.0f);
@@ -178,7 +178,7 @@ TEST_F(SessionTest, ControlEdgesOrderAcrossDevices) {
   EXPECT_EQ(RunScalar({}, x.Read(last.WithDevice("/cpu:0"))), 5.0f);
 }
 
-TEST_F(SessionTest, ErrorOnOneDeviceEndsTheStepOnAll) {
+TEST_F(SessionTest, ErrorOnOneDeviceEndsStepOnAllDevices) {
   options_.device_count = {{"GPU", 1}};
   Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
   Output y = ops::Neg(root_.WithDevice("/gpu:0"), x);
@@ -243,7 +243,7 @@ TEST_F(SessionTest, CallablesRunFromManyThreadsAtOnce) {
   EXPECT_EQ(RunScalar({}, total), float{kThreads * kRuns});
 }
 
-TEST_F(SessionTest, StepWithUnknownOpsListsThem) {
+TEST_F(SessionTest, StepWithUnknownOpsListsTheOps) {
   ASSERT_OK(ImportGraphDefText(R"(node { name: "a" op: "Wobble" }
                                   node { name: "b" op: "Wibble" }
                                   node { name: "c" op: "Wabble" })",

@@ -1,5 +1,5 @@
-// Tests which steps end when a task loses one of its several connections.
-// Parameter server 1 runs a step of worker 0, which waits for an element of a
+// Tests which steps end when one of several connections of a task is lost.
+// Worker 0 runs a step on parameter server 1, which waits for an element of a
 // queue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,14 +39,14 @@ class TaskConnectionsTest : public ::testing::Test {
     ASSERT_EQ(NumRunning(), 1);
   }
   void TearDown() override {
-    // The test does not check the result of Close.
+    // The result of Close is irrelevant, because the worker may have crashed.
     (void)session_->Close();
     Pass(absl::Minutes(5));
   }
 
   void Pass(absl::Duration time) { cluster_.scheduler().AdvanceBy(time); }
   int NumRunning() { return cluster_.runtime("ps", 1)->steps().running; }
-  // Connects to a task from a process that is not a task.
+  // Connects to a task from a separate process that claims the identity `self`.
   std::unique_ptr<bus::Channel> Dial(const std::string& job, int index,
                                      const bus::Identity& self) {
     auto address = bus::Address::Parse(cluster_.target(job, index));
@@ -56,7 +56,7 @@ class TaskConnectionsTest : public ::testing::Test {
     EXPECT_TRUE(channel->peer().has_value());
     return channel;
   }
-  // Returns the identity in the worker's HELLO.
+  // Returns the identity that the worker sends in its HELLO message.
   bus::Identity WorkerIdentity() {
     return *Dial("worker", 0, {.incarnation = 5})->peer();
   }
@@ -95,7 +95,8 @@ TEST_F(TaskConnectionsTest, TaskLostFirst_StepsEndWithUnusedConnection) {
   EXPECT_EQ(NumRunning(), 0);
 }
 
-// Silent, so that only the heartbeat timeout ends the connection.
+// The partition cuts the worker off without closing its connection, so only the
+// heartbeat timeout detects the loss.
 TEST_F(TaskConnectionsTest, UnusedConnectionLostFirst_StepsEndWithTask) {
   auto stranger = Dial("ps", 1, WorkerIdentity());
   cluster_.network().Partition(kWorker, kPs);

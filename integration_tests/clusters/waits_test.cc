@@ -1,4 +1,4 @@
-// Tests log lines about slow steps, with a simulated clock.
+// Tests the log lines about slow steps, with a simulated clock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class WaitsTest : public ::testing::Test {
     session_ = *std::move(session);
   }
 
-  // Returns the lines about waits.
+  // Returns the log lines that describe what a step waits for.
   std::vector<std::string> Lines() const {
     std::vector<std::string> result;
     for (const std::string& line : logger_.lines()) {
@@ -104,7 +104,8 @@ TEST_F(WaitsTest, UnresponsiveTaskIsNamed) {
   ASSERT_OK(session_->Run(put_));
   ASSERT_OK(UseWithin(absl::Seconds(30)));
   cluster_.network().Partition(kWorker0, kWorker1);
-  // Until then no reply arrives, not even to the abort of the step.
+  // For nine seconds the worker sends no reply, not even to the abort of the
+  // step.
   SimulatedScheduler& scheduler = cluster_.scheduler();
   scheduler.ScheduleAt(scheduler.clock().Now() + absl::Seconds(9),
                        [this] { cluster_.network().Heal(kWorker0, kWorker1); });
@@ -116,7 +117,7 @@ TEST_F(WaitsTest, UnresponsiveTaskIsNamed) {
   EXPECT_THAT(Lines()[0], HasSubstr(absl::StrCat(kPs, " waits for node take")));
 }
 
-// Weft itself creates such steps, for workers that wait for the chief.
+// Workers wait for the chief with such steps, which are expected to be slow.
 TEST_F(WaitsTest, WaitForVariablesIsNotLogged) {
   const ops::Variable v(root_.WithDevice("/job:ps/task:0").WithName("v"), 0.0f);
   const Operation wait = train::WaitForVariables(root_, {v});
@@ -125,7 +126,7 @@ TEST_F(WaitsTest, WaitForVariablesIsNotLogged) {
   EXPECT_THAT(Lines(), IsEmpty());
 }
 
-TEST(MissingChiefTest, IsNamedWhileVariablesAreAwaited) {
+TEST(MissingChiefTest, MissingChiefIsLoggedByWaitingWorker) {
   RecordingLogger logger;
   TestCluster cluster({.kind = ClusterKind::kSimulated,
                        .jobs = {{"ps", 1}, {"worker", 2}},

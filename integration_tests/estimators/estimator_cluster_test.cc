@@ -1,5 +1,5 @@
-// Tests training by Estimators as all tasks of a cluster: all tasks end, and
-// the model equals that of a single process.
+// Tests Estimators that are trained by all tasks of a cluster. All tasks end,
+// and the trained model equals that of a single process.
 #include <atomic>
 #include <map>
 #include <memory>
@@ -31,12 +31,12 @@ using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Runs all tasks of a cluster like separate programs, but in threads of this
+// Runs all tasks of a cluster like separate programs, but as threads of this
 // process.
 class EstimatorClusterTest : public TrainAndEvaluateTest {
  protected:
   using Jobs = std::map<std::string, int>;
-  // Runs the program of one task.
+  // Program runs one task with the given configuration.
   using Program = std::function<absl::Status(const RunConfig& config)>;
 
   RunConfig ConfigOf(const std::string& cluster, const std::string& type,
@@ -62,8 +62,8 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
   }
 
-  // Returns options with which other tasks learn at once that a job has
-  // finished.
+  // Returns options with frequent heartbeats, so that tasks soon learn that a
+  // job has finished.
   static TaskOptions Soon() {
     TaskOptions task;
     task.server_factory = [](TaskServerOptions options) {
@@ -73,7 +73,7 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return task;
   }
 
-  // Starts the server of a coordinator task, which outlives training runs.
+  // Starts the server of a coordinator task. The server outlives training runs.
   std::unique_ptr<TaskServer> StartCoordinator(const std::string& cluster) {
     TaskServerOptions options;
     options.cluster = ConfigOf(cluster, "worker", 0).cluster_spec;
@@ -82,8 +82,9 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return StartTaskServer(options).value();
   }
 
-  // Runs the program as all tasks, and optionally as an evaluator. Returns when
-  // all have ended. A coordinator's server runs until then.
+  // Runs `program` for each task of `jobs`, and optionally for an evaluator.
+  // Returns when all tasks have ended. If there is a coordinator job, its
+  // server runs until then.
   void RunAll(const Jobs& jobs, bool evaluator, const Program& program) {
     const std::string cluster = FreeCluster(jobs);
     std::unique_ptr<TaskServer> coordinator;
@@ -105,7 +106,7 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
         EXPECT_OK(program(config)) << config.task_type << " " << config.task_id;
       });
     }
-  }  // joins
+  }  // joins the threads
 
   int64_t Trained() {
     return Line().GetVariableValue("global_step")->scalar<int64_t>();
@@ -128,14 +129,15 @@ TEST_F(EstimatorClusterTest, AllTasksEndWithTheTraining) {
     });
     EXPECT_GE(Trained(), 100);
     ASSERT_THAT(exporter_->steps, testing::Not(IsEmpty()));
-    // Workers may take more steps while the last checkpoint is saved.
+    // Workers may take more steps than requested while the last checkpoint is
+    // saved.
     EXPECT_GE(exporter_->steps.back(), 100) << "by the evaluator";
     EXPECT_TRUE(exporter_->is_final);
   }
 }
 
-// A parameter server of the second training ignores the end of the first, which
-// a coordinator that outlives both remembers.
+// Two trainings use the same coordinator, which remembers the end of the first
+// one. A parameter server of the second training must ignore that end.
 TEST_F(EstimatorClusterTest, OneProgramTrainsTwice) {
   for (const Jobs& jobs :
        {Jobs{{"ps", 2}, {"worker", 2}},
@@ -160,7 +162,8 @@ TEST_F(EstimatorClusterTest, OneProgramTrainsTwice) {
   }
 }
 
-// The chief's input ends before the configuration lets the worker start.
+// The input of the chief ends before the other worker may start, because the
+// configuration delays its start.
 TEST_F(EstimatorClusterTest, ChiefWaitsForDelayedWorkers) {
   RunAll({{"ps", 1}, {"worker", 2}}, false,
          [&](RunConfig config) -> absl::Status {
@@ -192,7 +195,8 @@ TEST_F(EstimatorClusterTest, MasterTaskAlsoEvaluates) {
   EXPECT_EQ(exporter_->steps.back(), Trained());
 }
 
-// Turn lets two users train one step at a time, alternately.
+// Turn orders two tasks with hooks: the steps with the hook AfterIt wait until
+// a task with the hook MakesIt has made its first step.
 class Turn {
  public:
   std::shared_ptr<train::SessionRunHook> AfterIt() {
@@ -208,7 +212,7 @@ class Turn {
     explicit Wait(Turn& turn) : turn_(turn) {}
     absl::StatusOr<train::SessionRunArgs> BeforeRun(
         train::SessionRunContext&) override {
-      // The timeout ends a failing test.
+      // The timeout is only reached if the test fails.
       if (turn_.done_->WaitUntil(turn_.scheduler_.Now() + absl::Minutes(2))) {
         return train::SessionRunArgs();
       }
@@ -234,7 +238,8 @@ class Turn {
   const std::unique_ptr<Event> done_ = scheduler_->NewEvent();
 };
 
-// The master evaluates between its steps.
+// A "master" task trains and evaluates. The summaries of its training are
+// written by the first worker, in a separate event file.
 TEST_F(EstimatorClusterTest, FirstWorkerWritesSummariesBesideMaster) {
   Turn turn;
   RunAll({{"master", 1}, {"ps", 1}, {"worker", 1}}, false,
@@ -253,7 +258,8 @@ TEST_F(EstimatorClusterTest, FirstWorkerWritesSummariesBesideMaster) {
     if (!absl::StrContains(name, "tfevents")) continue;
     const std::string text =
         files_.ReadFile(JoinPath(model_dir_, name)).value();
-    // Event files contain tags and checkpoint paths as plain text.
+    // Event files contain tags and checkpoint paths as plain text, so a search
+    // finds them.
     const bool has_saves = absl::StrContains(text, "model.ckpt");
     const bool has_losses = absl::StrContains(text, "average_loss\x15");
     files_of_saves += has_saves;
@@ -274,7 +280,7 @@ TEST_F(EstimatorClusterTest, WorkersStartDelayedByTheirIndex) {
                                         .eval_input_fn = PointsOnce(),
                                         .train_steps = 20};
            options.delay_workers_by_global_step = true;
-           // Worker 0 does not wait; worker 1 would wait for step 5545, but
+           // Worker 0 starts at once. Worker 1 waits for step 5545, but
            // training ends before.
            if (config.task_type == "chief") {
              options.train_monitors = {turn.AfterIt()};
@@ -309,7 +315,7 @@ TEST_F(EstimatorClusterTest, EarlyStopEndsAllTrainingTasks) {
   RunAll({{"ps", 2}, {"worker", 3}}, false,
          [&](const RunConfig& config) -> absl::Status {
            Estimator model = Line(config);
-           // Only the chief evaluates the condition.
+           // Only the chief evaluates the stop condition.
            const auto hook = MakeEarlyStoppingHook(
                model, [&] { return ++looked >= 5; }, {.run_every_steps = 1});
            return TrainAndEvaluate(model,
@@ -329,9 +335,9 @@ TEST_F(EstimatorClusterTest, WorkersWithoutParameterServersAreRejected) {
               StatusIs(kInvalid, "no job \"ps\", so they would share nothing"));
 }
 
-// Returns rows with all kinds of features and labels 0 and 1, equally many in
-// each of two shards. So the model learns both labels, whichever worker takes
-// the last steps.
+// Returns rows with all kinds of features. Each of the two shards has equally
+// many rows with label 0 and label 1, so the model learns both labels,
+// whichever worker takes the last steps.
 InputFn People(const RunConfig& config) {
   const auto shard = config.InputShard();
   return DatasetInputFn(
@@ -350,21 +356,22 @@ InputFn People(const RunConfig& config) {
       "label");
 }
 
-// Compares a cluster's training with that of a single program.
+// Compares the training of a cluster with that of a single program.
 class CannedClusterTest : public EstimatorClusterTest {
  protected:
   using Make = std::function<Estimator(const RunConfig& config)>;
 
-  // Each run starts from the same values, and saves only the first and the last
-  // step.
+  // Returns a configuration in which all runs start from the same values and
+  // save only the first and the last step.
   static RunConfig Rarely(RunConfig config) {
     config.tf_random_seed = 1;
     config.save_checkpoints_steps = 1000;
     config.keep_checkpoint_max = 0;
     return config;
   }
-  // The second worker waits for a step of the chief, which saves before it. So
-  // the first checkpoint has the initial values.
+  // Trains with two ps tasks and two workers. The second worker waits for the
+  // first step of the chief, and the chief saves before that step. So the first
+  // checkpoint contains the initial values.
   void TrainOnTwoServersAndTwoWorkers(const Make& make) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
     Turn turn;
@@ -390,15 +397,16 @@ class CannedClusterTest : public EstimatorClusterTest {
               LossOf(model, JoinPath(model_dir_, "model.ckpt-0")));
   }
 
-  // `variables` are in creation order. All other entries of the checkpoint are
-  // their slots.
+  // Checks that `variables`, in the order of their creation, alternate between
+  // two ps tasks. All other entries of the checkpoint are slots, which must be
+  // on the task of their variable.
   void ExpectTurns(const std::string& checkpoint,
                    const std::vector<std::string>& variables) {
     ASSERT_OK_AND_ASSIGN(const auto reader,
                          checkpoint::BundleReader::Open(files_, checkpoint));
     std::vector<std::string> found;
-    // Keys are those of whole tensors, and those of slices, which begin with
-    // their tensor's name.
+    // A key names a whole tensor, or a slice. The key of a slice begins with
+    // the name of its tensor and is skipped.
     EXPECT_OK(reader->ForEach(
         [&](absl::string_view key, const checkpoint::BundleEntry& entry) {
           if (!entry.slices.empty()) return absl::OkStatus();
@@ -533,7 +541,8 @@ TEST_F(CannedClusterTest, EveryModelLearnsOnTwoServersAndTwoWorkers) {
 
 // ---- synchronous training ----
 
-// A linear model of two features in float64.
+// Builds a linear model of two features in float64, trained with
+// SyncReplicasOptimizer.
 EstimatorSpec SquaresModel(const Scope& scope, const ModelInput& input) {
   const auto weights = ops::Variable(scope.WithName("weights"),
                                      Tensor::Vector<double>({0.5, -0.25}));
@@ -555,8 +564,8 @@ EstimatorSpec SquaresModel(const Scope& scope, const ModelInput& input) {
       momentum, {.replicas_to_aggregate = config.num_worker_replicas,
                  .replica_index = config.InputShard().index});
   spec.train_op = sync.Minimize(scope, spec.loss, {.global_step = step});
-  // Without initial tokens, no gradient is computed twice and dropped: each
-  // batch leads to an update.
+  // Without initial tokens, workers compute no gradient twice that would be
+  // dropped. So each batch leads to an update.
   spec.training_hooks = {
       sync.MakeSessionRunHook(config.is_chief, {.num_tokens = 0})};
   return spec;
@@ -564,7 +573,7 @@ EstimatorSpec SquaresModel(const Scope& scope, const ModelInput& input) {
 
 constexpr int kRowsOfBatch = 8;
 
-// Returns this task's half of each step's batch.
+// Returns this task's half of the batch of each step.
 InputFn SquaresInput(const RunConfig& config) {
   const auto shard = config.InputShard();
   return DatasetInputFn(

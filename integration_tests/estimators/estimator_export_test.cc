@@ -1,6 +1,7 @@
-// Tests exported Estimators and predictions of their SavedModels, corrupt
-// models, and invalid requests. (tensorflow_saved_models_test.py checks that
-// TensorFlow reads them and agrees.)
+// Tests Estimators that are exported as SavedModels, the predictions of these
+// SavedModels, corrupt models, and invalid requests.
+// (tensorflow_saved_models_test.py checks that TensorFlow reads them and
+// predicts the same.)
 #include <cmath>
 #include <map>
 #include <string>
@@ -119,7 +120,7 @@ TEST_F(EstimatorExportTest, ServedModelMatchesPredict) {
   ASSERT_OK_AND_ASSIGN(const auto predicted, stream->Next());
   ASSERT_OK_AND_ASSIGN(const std::string path,
                        model.ExportSavedModel(exports_, Raw()));
-  // The export contains its vocabulary, and may be moved.
+  // The SavedModel contains its own copy of the vocabulary and may be moved.
   ASSERT_OK(files_.DeleteFile(vocabulary_));
   const std::string moved = JoinPath(folder_, "moved");
   ASSERT_OK(files_.RenameFile(path, moved));
@@ -131,7 +132,8 @@ TEST_F(EstimatorExportTest, ServedModelMatchesPredict) {
   }
 }
 
-// A classification signature takes a single tensor of Examples.
+// A classification signature accepts only a single string tensor of serialized
+// Examples, so it is left out here.
 TEST_F(EstimatorExportTest, UnservableOutputsAreSkippedAndLogged) {
   ASSERT_OK_AND_ASSIGN(const auto served, Load(Exported()));
   EXPECT_THAT(served->signatures(), SizeIs(1));
@@ -245,7 +247,8 @@ TEST_F(EstimatorExportTest, UntrainedModelIsNotExported) {
                            /*is_the_final_export=*/true)
                   .status(),
               refused);
-  // An evaluator may run before the first step.
+  // The evaluator may call an exporter before the first training step. Then
+  // nothing is exported, and there is no error.
   ASSERT_OK_AND_ASSIGN(
       const auto early,
       exporter->Export(model, exports_, options.checkpoint_path, metrics,
@@ -335,14 +338,14 @@ TEST_F(EstimatorExportTest, InvalidRequestsAreExplained) {
   says(with("age", Tensor::Vector<int32_t>({1, 2})), "'age' is of type float");
   says(with("age", Tensor()), "'age' is of type float");
   says(with("age", Tensor::Scalar(1.0f)), "'age' has shape [?]");
-  // A different batch size.
+  // A batch of another size is valid.
   says(with("age", Tensor::Vector<float>({1, 2, 3})), "");
   EXPECT_OK(served->Run("predict", Asked())) << "it is as good as before";
 }
 
 // ---- Without an Estimator ----
 
-// A separate graph of w * x and the contents of the file `path`.
+// A graph that computes w * x and reads the file `path`, without an Estimator.
 struct Line {
   explicit Line(const std::string& path) {
     w = ops::Variable(root.WithName("w"), 3.0f);
@@ -403,7 +406,7 @@ TEST_F(EstimatorExportTest, GraphsShareVariablesButNotAssets) {
   }
 }
 
-// y = x w for a sparse x.
+// Exports the graph y = x w for a sparse matrix x.
 TEST_F(EstimatorExportTest, SignaturesAcceptSparseInputs) {
   const Scope root = Scope::Root();
   const ops::Variable w(
@@ -479,7 +482,7 @@ class ExporterTest : public EstimatorExportTest {
   }
 };
 
-TEST_F(ExporterTest, LatestKeepsTheNewest) {
+TEST_F(ExporterTest, LatestExporterKeepsTheNewest) {
   Estimator model = Trained();
   ExporterOptions options;
   options.exports_to_keep = 2;
@@ -496,7 +499,8 @@ TEST_F(ExporterTest, LatestKeepsTheNewest) {
   EXPECT_THAT(Names(exports_), ElementsAre("123", made[1], made[2], "mine"));
 }
 
-// The existing export has a timestamp in 2096.
+// An existing export has a timestamp in 2096, so the next one gets a larger
+// timestamp.
 TEST_F(ExporterTest, ClockSetBackStillExportsNewerVersion) {
   Estimator model = Trained();
   for (const char* name : {"4000000000", "9999999999"}) {
@@ -508,12 +512,13 @@ TEST_F(ExporterTest, ClockSetBackStillExportsNewerVersion) {
   ASSERT_OK_AND_ASSIGN(const auto path,
                        exporter->Export(model, exports_, "", Loss(1), false));
   EXPECT_EQ(path, JoinPath(exports_, "4000000001"));
-  // Later versions belong to other programs.
+  // Only one export is kept. Exports with a later timestamp belong to other
+  // programs and are kept, too.
   EXPECT_THAT(Names(exports_), ElementsAre("4000000001", "9999999999"));
   ASSERT_OK(Load(*path));
 }
 
-TEST_F(ExporterTest, LeftoversOfKilledExportsExpireInADay) {
+TEST_F(ExporterTest, LeftoversOfKilledExportsExpireAfterADay) {
   Estimator model = Trained();
   const std::string running =
       absl::StrCat("temp-", absl::ToUnixSeconds(absl::Now()));
@@ -528,14 +533,14 @@ TEST_F(ExporterTest, LeftoversOfKilledExportsExpireInADay) {
               ElementsAre(Basename(path), running, "temp-mine"));
 }
 
-TEST_F(ExporterTest, FinalExportsOnlyAtTheEnd) {
+TEST_F(ExporterTest, FinalExporterExportsOnlyAtTheEnd) {
   Estimator model = Trained();
   const auto exporter = FinalExporter("final", Raw());
   EXPECT_FALSE(Exports(*exporter, model, Loss(1)));
   EXPECT_TRUE(Exports(*exporter, model, Loss(1), /*is_final=*/true));
 }
 
-TEST_F(ExporterTest, BestExportsOnlyImprovements) {
+TEST_F(ExporterTest, BestExporterExportsOnlyImprovements) {
   Estimator model = Trained();
   const auto exporter = BestExporter(Raw());
   EXPECT_EQ(exporter->name(), "best_exporter");
@@ -547,7 +552,7 @@ TEST_F(ExporterTest, BestExportsOnlyImprovements) {
   EXPECT_TRUE(Exports(*exporter, model, Loss(4)));
 }
 
-TEST_F(ExporterTest, BestResumesFromEarlierEvaluations) {
+TEST_F(ExporterTest, BestExporterResumesFromEarlierEvaluations) {
   Estimator model = Trained();
   ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics, model.Evaluate(Input(1)));
   const float loss = metrics.at("loss").scalar<float>();
@@ -557,8 +562,9 @@ TEST_F(ExporterTest, BestResumesFromEarlierEvaluations) {
   EXPECT_TRUE(Exports(*exporter, model, Loss(loss / 2)));
 }
 
-// Evaluations as written by the evaluator of an Experiment.
-TEST_F(ExporterTest, BestReportsMissingEvaluations) {
+// An Experiment's evaluator writes its evaluations to another directory, where
+// BestExporter does not find them.
+TEST_F(ExporterTest, BestExporterReportsMissingEvaluations) {
   Estimator model = Trained();
   ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics,
                        model.Evaluate(Input(1), {.name = "continuous"}));

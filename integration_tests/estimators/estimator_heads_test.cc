@@ -1,5 +1,5 @@
-// Tests heads: losses, metrics and predictions match TensorFlow's. Also tests
-// labels in all forms, and errors.
+// Tests the heads of Estimators. Losses, metrics and predictions match those of
+// TensorFlow. Also tests all forms of labels, and errors.
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -31,8 +31,8 @@ using ::testing::Pointwise;
 
 using HeadOrError = absl::StatusOr<std::shared_ptr<const Head>>;
 
-// Logits are the feature "x" plus a variable "b", so that results depend only
-// on the head.
+// Returns a model whose logits are the feature "x" plus a variable "b", so that
+// the results depend only on the head.
 ModelFn ModelOf(const std::shared_ptr<const Head>& head) {
   return [head](const Scope& scope,
                 const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
@@ -53,7 +53,8 @@ ModelFn ModelOf(const std::shared_ptr<const Head>& head) {
   };
 }
 
-// Returns four examples with logits of three columns; OneColumn has one.
+// Returns the logits of four examples in three columns. OneColumn returns
+// logits in one column.
 Tensor ThreeColumns() {
   return Tensor::FromValues<float>(
       TensorShape({4, 3}),
@@ -95,7 +96,7 @@ class HeadTest : public ::testing::Test {
     EXPECT_OK(metrics.status());
     return metrics.ok() ? *metrics : EvalMetrics();
   }
-  // Trains three steps and evaluates.
+  // Trains for three steps and evaluates the model.
   EvalMetrics Train(Estimator& model, const Tensor& x, const Tensor& labels) {
     EXPECT_OK(model.Train(Examples(x, labels, 3)));
     return Evaluate(model, Examples(x, labels, 1));
@@ -131,8 +132,8 @@ Tensor Zeros(TensorShape shape) {
 }
 
 // ---- two classes ----
-// Expected numbers are those of TensorFlow 2.15's heads for the same model and
-// examples.
+// The expected numbers are those of TensorFlow 2.15's heads for the same model
+// and examples.
 
 Tensor Yes() { return Tensor::Vector<int64_t>({1, 0, 1, 1}); }
 
@@ -153,10 +154,10 @@ TEST_F(HeadTest, BinaryThresholdMetricsMatchTensorFlow) {
   EXPECT_THAT(Learned(model), Pointwise(FloatNear(1e-5f), {0.32805312f}));
 }
 
-TEST_F(HeadTest, ThresholdIsPositiveOnlyForAccuracy) {
+TEST_F(HeadTest, ThresholdAppliesOnlyToAccuracy) {
   Estimator model =
       Model(BinaryClassHead({.thresholds = {0.5f}, .name = "two"}));
-  // Logits of 2, -3, 0 and 1.5.
+  // With the initial value of "b", the logits are 2, -3, 0 and 1.5.
   const Tensor x = Tensor::FromValues<float>(
       TensorShape({4, 1}), {1.875f, -3.125f, -0.125f, 1.375f});
   const EvalMetrics metrics = Evaluate(model, Examples(x, Yes(), 1));
@@ -166,7 +167,8 @@ TEST_F(HeadTest, ThresholdIsPositiveOnlyForAccuracy) {
   Expect(metrics, "recall/positive_threshold_0.5/two", 0.6666667f);
 }
 
-// The epsilon matters if weights are close to zero.
+// TensorFlow adds a small epsilon to divisors, which matters if weights are
+// close to zero.
 TEST_F(HeadTest, ThresholdMetricsAddEpsilonToDivisor) {
   const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
     InputTensors tensors;
@@ -244,7 +246,7 @@ TEST_F(HeadTest, MultiClassLabelTypesAreChecked) {
       StatusIs(kInvalid, "should be int32 or int64. Instead got uint8"));
 }
 
-// Expected numbers are TensorFlow's, after one step from zeros.
+// The expected numbers are those of TensorFlow after one step from zeros.
 TEST_F(HeadTest, RegressionWeightsValuesByFeatureKey) {
   LinearOptions options;
   options.feature_columns = {feature_column::NumericColumn("x")};
@@ -282,7 +284,7 @@ TEST_F(HeadTest, WeightsApplyPerExample) {
        "weights shape must be [batch], [batch, 1] for this head");
   says(MultiClassHead(3, {.weight_column = wide}), ThreeColumns(), Yes(),
        "weights shape must be");
-  // The weights come from a batch of another size.
+  // The weights have another batch size than the labels.
   const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
     InputTensors tensors;
     tensors.features["x"] = ops::Const(scope, OneColumn());
@@ -362,7 +364,7 @@ TEST_F(HeadTest, LossOfWrongShapeIsRejected) {
 
 // ---- unusual batches ----
 
-TEST_F(HeadTest, EmptyBatchTrainsAndHasNoWeight) {
+TEST_F(HeadTest, EmptyBatchIsTrainedWithZeroWeight) {
   const Tensor none(DT_FLOAT, TensorShape({0, 1}));
   const InputFn input = Unknown(none, PartialShape({-1, 1}), none);
   Estimator model = Model(BinaryClassHead({.thresholds = {0.5f}}));
@@ -406,7 +408,7 @@ class MultiLabelTest : public HeadTest {
   EvalMetrics Train(Estimator& model) {
     return HeadTest::Train(model, ThreeColumns(), labels_);
   }
-  // Returns the same labels as sparse sets, all in one batch.
+  // Returns an input whose labels are sparse sets, all in one batch.
   template <typename T>
   static InputFn Sets(std::initializer_list<T> values, int64_t rows = 4) {
     const Tensor sets = Tensor::Vector<T>(values);
@@ -541,8 +543,8 @@ TEST_F(MultiLabelTest, SingleLabelColumnIsNotBroadcast) {
                        "the head needs labels of [batch, 3]"));
 }
 
-// Expected numbers are those of TensorFlow 2.15's tf.estimator.MultiLabelHead
-// for the same model and examples.
+// The expected numbers are those of TensorFlow 2.15's
+// tf.estimator.MultiLabelHead for the same model and examples.
 TEST_F(MultiLabelTest, WeightedLossSumMatchesTensorFlow) {
   Estimator model = Model({.weight_column = "w"});
   const EvalMetrics metrics = Train(model);
@@ -622,7 +624,8 @@ TEST_F(HeadTest, InvalidOptionsAreRejected) {
        "multi-class head does not support thresholds");
   says(RegressionHead(1, {.label_vocabulary = {"a"}}).status(),
        "does not support label_vocabulary");
-  // A binary head reports the error when it is used, also for predictions.
+  // A head for two classes reports invalid options when it is used, even for
+  // predictions.
   const auto binary = [&](HeadOptions options) {
     Estimator model = Model(BinaryClassHead(std::move(options)));
     return model.Predict(Examples(OneColumn(), Yes(), 1)).status();

@@ -1,4 +1,5 @@
-// Tests input functions of datasets, run as an Estimator runs them.
+// Tests input functions that return datasets. A session runs them as an
+// Estimator does.
 #include <map>
 #include <string>
 #include <vector>
@@ -26,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-// RunningInput runs an input in a session.
+// RunningInput runs an input function in a session.
 class RunningInput {
  public:
   explicit RunningInput(const InputFn& input_fn, Process* process) {
@@ -44,7 +45,8 @@ class RunningInput {
   void Begin() {
     EXPECT_OK(session_->Run({}, std::vector<Output>(), input_.initializers));
   }
-  // Returns the feature, and the labels if there are any, of one batch.
+  // Returns the feature `key` of the next batch, and the labels if the input
+  // has labels.
   absl::StatusOr<std::vector<Tensor>> Next(const std::string& key) {
     const Feature& feature = input_.features.at(key);
     std::vector<Output> fetches = {feature.is_sparse() ? feature.sparse().values
@@ -52,7 +54,7 @@ class RunningInput {
     if (input_.labels) fetches.push_back(input_.labels);
     return session_->Run({}, fetches);
   }
-  // Returns all batches of an int feature, until the end.
+  // Returns the int32 feature `key` of all batches until the end of the input.
   std::vector<std::vector<int32_t>> All(const std::string& key) {
     std::vector<std::vector<int32_t>> all;
     while (true) {
@@ -83,7 +85,7 @@ class EstimatorInputsTest : public ::testing::Test {
   RunningInput Run(const InputFn& input_fn) {
     return RunningInput(input_fn, &process_);
   }
-  // Reads in file order, once.
+  // Returns options that read each row once, in the order of the file.
   static RowOptions InOrder(int64_t batch_size) {
     RowOptions rows;
     rows.batch_size = batch_size;
@@ -294,8 +296,8 @@ TEST_F(EstimatorInputsTest, FieldOfOtherTypeExplainsInference) {
 
 // ---- Examples ----
 
-// Functions that return the bytes of an Example: each feature is an int64 list
-// or a bytes list.
+// The following functions return serialized parts of an Example. Each feature
+// is an int64 list or a bytes list.
 std::string Field(int number, const std::string& bytes) {
   return absl::StrCat(std::string(1, static_cast<char>(number << 3 | 2)),
                       std::string(1, static_cast<char>(bytes.size())), bytes);
@@ -334,7 +336,7 @@ TEST_F(EstimatorInputsTest, ExamplesAreParsedPerColumnSpecs) {
   EXPECT_THAT(batch[0].flat<std::string>(), ElementsAre("cook", "smith"));
   EXPECT_THAT(batch[1].flat<int64_t>(), ElementsAre(30, 40));
 
-  // VarLenFeature labels are sets.
+  // Labels parsed with VarLenFeature are sparse sets.
   auto sets = Run(ExamplesInputFn(Path("*.tfrecord"), spec,
                                   {.label_key = "job", .rows = InOrder(2)}));
   ASSERT_OK(sets.status());
@@ -355,7 +357,7 @@ TEST_F(EstimatorInputsTest, ExamplesAreParsedPerColumnSpecs) {
 
 // ---- tensors in memory ----
 
-// Returns all batches of the feature "x" and their labels, side by side.
+// Returns one text per batch, with the values of feature "x" and its labels.
 absl::StatusOr<std::vector<std::string>> AllRows(const InputFn& input_fn,
                                                  Process* process) {
   const Scope root = Scope::Root();

@@ -1,5 +1,5 @@
-// Tests user errors in training a model: each error is a sentence that names
-// the column or key, and the remedy.
+// Tests mistakes of users who train a model. Each error is a sentence that
+// names the column or key, and the remedy.
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +31,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Returns batches of x under that name, with labels 0.
+// Returns one batch with x as feature `name` and all labels 0.
 InputFn Batch(const Tensor& x, const std::string& name = "x") {
   return DatasetInputFn(
       [=](const Scope& scope) -> absl::StatusOr<ops::Dataset> {
@@ -51,7 +51,7 @@ class EstimatorMistakesTest : public TrainAndEvaluateTest {
     options.estimator.logger = &logger_;
     return DnnClassifier(options, Config(), labels);
   }
-  // Returns the error of training a model with the columns.
+  // Returns the error of training a model with `columns` on feature `name`.
   std::string ErrorOf(const FeatureColumns& columns, const Tensor& x,
                       const std::string& name = "x") {
     return std::string(
@@ -61,13 +61,13 @@ class EstimatorMistakesTest : public TrainAndEvaluateTest {
   const Tensor strings_ = Tensor::Vector<std::string>({"a", "b"});
 };
 
-TEST_F(EstimatorMistakesTest, MissingFeature) {
+TEST_F(EstimatorMistakesTest, MissingFeatureIsReported) {
   EXPECT_THAT(ErrorOf({NumericColumn("age")}, numbers_, "wage"),
               AllOf(HasSubstr("'age'"), HasSubstr("it has: wage"),
                     HasSubstr("Return it from the input function")));
 }
 
-TEST_F(EstimatorMistakesTest, FeatureOfWrongType) {
+TEST_F(EstimatorMistakesTest, FeatureOfWrongTypeIsReported) {
   EXPECT_THAT(ErrorOf({NumericColumn("x")}, strings_),
               AllOf(HasSubstr("'x'"), HasSubstr("is string"),
                     HasSubstr("use a categorical column")));
@@ -80,7 +80,7 @@ TEST_F(EstimatorMistakesTest, FeatureOfWrongType) {
               AllOf(HasSubstr("'x'"), HasSubstr("string"), HasSubstr("int")));
 }
 
-TEST_F(EstimatorMistakesTest, FeatureOfWrongRank) {
+TEST_F(EstimatorMistakesTest, FeatureOfWrongRankIsReported) {
   const Tensor pairs =
       Tensor::Vector<float>({1, 2, 3, 4}).Reshaped(TensorShape({2, 2})).value();
   EXPECT_THAT(ErrorOf({NumericColumn("x")}, pairs),
@@ -91,14 +91,14 @@ TEST_F(EstimatorMistakesTest, FeatureOfWrongRank) {
                     HasSubstr("first dimension is the batch")));
 }
 
-TEST_F(EstimatorMistakesTest, IdentityOutOfRange) {
+TEST_F(EstimatorMistakesTest, IdentityOutOfRangeIsReported) {
   EXPECT_THAT(
       ErrorOf({EmbeddingColumn(CategoricalColumnWithIdentity("x", 5), 2)},
               Tensor::Vector<int64_t>({1, 5})),
       AllOf(HasSubstr("[0, 5)"), HasSubstr("x_embedding")));
 }
 
-TEST_F(EstimatorMistakesTest, LabelsOutOfRange) {
+TEST_F(EstimatorMistakesTest, LabelsOutOfRangeAreReported) {
   const auto error = [&](const ClassifierOptions& options,
                          const Tensor& labels) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
@@ -123,7 +123,7 @@ TEST_F(EstimatorMistakesTest, LabelsOutOfRange) {
   EXPECT_THAT(error({}, strings_), HasSubstr("needs a label_vocabulary"));
 }
 
-TEST_F(EstimatorMistakesTest, MissingVocabularyFile) {
+TEST_F(EstimatorMistakesTest, MissingVocabularyFileIsReported) {
   const std::string path = JoinPath(::testing::TempDir(), "vocabulary.txt");
   const auto column = [&](std::optional<int64_t> size) -> FeatureColumns {
     return {EmbeddingColumn(
@@ -149,12 +149,12 @@ TEST_F(EstimatorMistakesTest, MissingVocabularyFile) {
 
 // ---- errors of columns that only the step can detect ----
 
-// Returns the result of one column in an input layer or a linear model.
+// Runs one feature column in an input layer or a linear model.
 class ColumnMistakesTest : public ::testing::Test {
  protected:
   enum class Of { kLayer, kLinear };
 
-  // Adds a feature whose shape the graph does not know.
+  // Adds a feature whose shape is unknown when the graph is built.
   void Give(const std::string& key, const Tensor& value) {
     features_[key] =
         Output(ops::PlaceholderWithDefault(root_, value, PartialShape()));
@@ -187,8 +187,8 @@ class WeightsOfIdsTest : public ColumnMistakesTest {
   static Tensor Weights(float second) {
     return Tensor::FromValues<float>(TensorShape({2, 2}), {1, second, 3, 4});
   }
-  // Returns the results of the three columns that take weights, each in its own
-  // graph.
+  // Returns the results of three columns that use weights: an indicator, an
+  // embedding and a linear weight. Each runs in its own graph.
   std::vector<absl::StatusOr<Tensor>> RunAll(const Tensor& ids,
                                              const Tensor& weights) {
     const auto weighted =
@@ -208,7 +208,8 @@ class WeightsOfIdsTest : public ColumnMistakesTest {
   }
 };
 
-// Ids 5 and 7 would get the weights of other ids.
+// If the number of weights differs from the number of ids, ids would get the
+// weights of other ids.
 TEST_F(WeightsOfIdsTest, MismatchedCountFailsTheStep) {
   for (const auto& [ids, weights] :
        {std::pair(Ids(-1), Weights(2)), std::pair(Ids(2), Weights(0))}) {
@@ -261,7 +262,7 @@ TEST_F(ColumnMistakesTest, RankThreeIdsAreNotSplitIntoExamples) {
   }
 }
 
-// As in TensorFlow, "007" is 7.
+// Lines are parsed as integers. As in TensorFlow, "007" is 7.
 TEST_F(ColumnMistakesTest, IntegerVocabularyRejectsOtherLines) {
   const std::string path = JoinPath(::testing::TempDir(), "integers.txt");
   const auto count = [&](absl::string_view lines) {
@@ -280,7 +281,7 @@ TEST_F(ColumnMistakesTest, IntegerVocabularyRejectsOtherLines) {
                        "Field nine in line 3 of " + path + " is not a valid"));
 }
 
-// As in TensorFlow. For an embedding such ids are an error, see above.
+// As in TensorFlow, an indicator column ignores ids that are out of range.
 TEST_F(ColumnMistakesTest, IndicatorSkipsIdsOutOfRange) {
   features_["i"] =
       Output(ops::Const(root_, Tensor::Vector<int64_t>({1, 9, -1})));
@@ -290,7 +291,7 @@ TEST_F(ColumnMistakesTest, IndicatorSkipsIdsOutOfRange) {
   EXPECT_THAT(rows.flat<float>(), ElementsAre(0, 1, 0, 0, 0, 0));
 }
 
-// Bools are not an error.
+// A numeric column accepts bools, as 0 and 1.
 TEST_F(ColumnMistakesTest, BoolsAreNumbers) {
   features_["x"] = Output(ops::Const(
       root_, Tensor::FromValues<bool>(TensorShape({2}), {true, false})));
@@ -299,7 +300,7 @@ TEST_F(ColumnMistakesTest, BoolsAreNumbers) {
   EXPECT_THAT(rows.flat<float>(), ElementsAre(1, 0));
 }
 
-// The error is reported while the graph is built.
+// The shape error is reported while the graph is built, not when it runs.
 TEST_F(ColumnMistakesTest, NormalizerChangingShapeIsRejected) {
   features_["x"] = Output(ops::Const(root_, Tensor::Vector<float>({1, 2})));
   feature_column::NumericColumnOptions options;
@@ -326,13 +327,13 @@ TEST_F(EstimatorMistakesTest, WrongFeatureSizeAddsNoPredictions) {
   EXPECT_THAT(stream->Next(), StatusIs(kInvalid, "/x/"));
 }
 
-TEST_F(EstimatorMistakesTest, DuplicateColumnNames) {
+TEST_F(EstimatorMistakesTest, DuplicateColumnNamesAreReported) {
   EXPECT_THAT(ErrorOf({NumericColumn("x"), NumericColumn("x")}, numbers_),
               AllOf(HasSubstr("Duplicate feature column name"),
                     HasSubstr("'x'"), HasSubstr("leave one out")));
 }
 
-TEST_F(EstimatorMistakesTest, FeaturesOfDifferentBatches) {
+TEST_F(EstimatorMistakesTest, FeaturesOfDifferentBatchSizesAreReported) {
   const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
     const auto ones = [&](int64_t rows) {
       return Output(ops::Fill(scope, Tensor::Vector<int64_t>({rows, 1}), 1.0f));
@@ -351,7 +352,7 @@ TEST_F(EstimatorMistakesTest, FeaturesOfDifferentBatches) {
                        "Features a and b have different numbers of examples"));
 }
 
-TEST_F(EstimatorMistakesTest, EvaluationBeforeAnyCheckpoint) {
+TEST_F(EstimatorMistakesTest, EvaluationBeforeAnyCheckpointIsReported) {
   Estimator model = Line();
   ASSERT_OK(model.Evaluate(PointsOnce())) << "as TensorFlow, by initial values";
   EXPECT_THAT(
@@ -367,8 +368,9 @@ TEST_F(EstimatorMistakesTest, EvaluationBeforeAnyCheckpoint) {
                            "'; train first"));
 }
 
-// Nothing is evaluated, predicted or exported by an untrained model because the
-// checkpoint of the trained one is missing.
+// The checkpoint named by the checkpoint state is missing. Evaluation,
+// prediction and export report an error and do not use an untrained model
+// instead.
 TEST_F(EstimatorMistakesTest, StateNamesMissingCheckpoint) {
   Estimator line = Line();
   ASSERT_OK(line.Train(Points(), {.steps = 1}));
@@ -387,7 +389,7 @@ TEST_F(EstimatorMistakesTest, StateNamesMissingCheckpoint) {
   EXPECT_THAT(line.Train(Points(), {.steps = 1}), told);
 }
 
-TEST_F(EstimatorMistakesTest, DirectoryOfAnotherModel) {
+TEST_F(EstimatorMistakesTest, DirectoryOfAnotherModelIsReported) {
   Estimator line = Line();
   ASSERT_OK(line.Train(Points(), {.steps = 1}));
   const auto told = AllOf(HasSubstr(model_dir_), HasSubstr("of another model"),

@@ -1,6 +1,6 @@
 // Tests Estimators from a program's perspective: resumed training, files in the
 // model directory, and errors. (tools/conformance compares the values of models
-// with TensorFlow.)
+// with those of TensorFlow.)
 #include "libs/estimator/estimator.h"
 
 #include <functional>
@@ -51,7 +51,8 @@ class EstimatorTest : public ::testing::Test {
     config.session_config.process = &process_;
     return config;
   }
-  // A model of y = 2 x.
+  // Returns a linear regressor with one feature. Its training data follow y = 2
+  // x.
   Estimator Line(const char* key = "x") {
     LinearOptions options;
     options.feature_columns = {NumericColumn(key)};
@@ -93,7 +94,7 @@ TEST_F(EstimatorTest, WarmStartsFromAnotherModel) {
   const std::string kWeight = "linear/linear_model/x/weights";
   ASSERT_OK_AND_ASSIGN(const Tensor learned, first.GetVariableValue(kWeight));
   ASSERT_NE(learned.flat<float>()[0], 0);
-  // With a learning rate of zero, final values equal initial values.
+  // With a learning rate of zero, training does not change the initial values.
   const auto second = [&] {
     LinearOptions options;
     options.feature_columns = {NumericColumn("x")};
@@ -113,7 +114,8 @@ TEST_F(EstimatorTest, WarmStartsFromAnotherModel) {
   EXPECT_EQ(StepOf(warm), 1) << "slots and steps are not trainable";
   ASSERT_OK_AND_ASSIGN(const Tensor begun, warm.GetVariableValue(kWeight));
   EXPECT_EQ(begun.flat<float>()[0], learned.flat<float>()[0]);
-  // Does not overwrite later training of the first model.
+  // A second training of the warm-started model continues from its own
+  // checkpoint, although the first model was trained further.
   ASSERT_OK(first.Train(Points({}), {.steps = 10}));
   ASSERT_OK(second().Train(Points({}), {.steps = 1}));
   ASSERT_OK_AND_ASSIGN(const Tensor kept, warm.GetVariableValue(kWeight));
@@ -132,7 +134,7 @@ TEST_F(EstimatorTest, UntrainedModelUsesInitialValues) {
   EXPECT_FLOAT_EQ(metrics.at("prediction/mean").scalar<float>(), 0);
   EXPECT_FLOAT_EQ(metrics.at("label/mean").scalar<float>(), 4);
   EXPECT_FLOAT_EQ(metrics.at("average_loss").scalar<float>(), 56.0f / 3);
-  // The mean of the sums of both batches.
+  // The loss is the sum over a batch. This is its mean over both batches.
   EXPECT_FLOAT_EQ(metrics.at("loss").scalar<float>(), 28);
   ASSERT_OK_AND_ASSIGN(auto stream, model.Predict(Points(1)));
   for (int row = 0; row < 3; ++row) {
@@ -201,7 +203,7 @@ TEST_F(EstimatorTest, LabelsOutOfRangeFailTheStep) {
 
 // ---- embeddings initialized from a checkpoint ----
 
-// A checkpoint of a table of four rows, [4, 2], in memory.
+// Provides a checkpoint in memory with one table of shape [4, 2].
 class EmbeddingOfCheckpointTest : public ::testing::Test {
  protected:
   EmbeddingOfCheckpointTest() {
@@ -216,7 +218,8 @@ class EmbeddingOfCheckpointTest : public ::testing::Test {
     EXPECT_OK(checkpoint::WriteCheckpointState(
         disk_, "/other", {.model_checkpoint_path = "/other/m-7"}));
   }
-  // Looks up rows 3, 0 and 2 of a table with that many rows and parts.
+  // Looks up rows 3, 0 and 2 of a table with `rows` rows, initialized from a
+  // checkpoint.
   absl::StatusOr<Tensor> LookUp(const std::string& path,
                                 const std::string& tensor, int64_t rows,
                                 int32_t parts) {
@@ -306,7 +309,7 @@ TEST_F(EstimatorTest, BatchPredictionsMayDifferInLength) {
 
 // ---- files of evaluations ----
 
-// One batch with one example.
+// Returns one batch with one example.
 absl::StatusOr<InputTensors> OneExample(const Scope& scope) {
   InputTensors input;
   input.features["x"] = Output(ops::Const(scope, Tensor::Vector<float>({1})));
@@ -316,7 +319,7 @@ absl::StatusOr<InputTensors> OneExample(const Scope& scope) {
 
 class EvaluationEventsTest : public EstimatorTest {
  protected:
-  // Returns a model with loss 0.25 and the metrics that `add` adds.
+  // Returns a model with the loss 0.25 and the metrics that `add` adds.
   Estimator Model(
       const std::function<void(const Scope& scope, EstimatorSpec& spec)>& add) {
     EstimatorOptions options;
@@ -332,7 +335,7 @@ class EvaluationEventsTest : public EstimatorTest {
         },
         options, Config());
   }
-  // Returns all written values, by tag.
+  // Returns all values in the events that the evaluations wrote, by tag.
   std::map<std::string, summary::SummaryValue> Written(const Estimator& model) {
     std::map<std::string, summary::SummaryValue> all;
     const auto names = files_.ListDirectory(model.eval_dir()).value();
@@ -436,7 +439,8 @@ TEST_F(EstimatorTest, LabelsAreNotBroadcast) {
 
 // ---- features of unsigned integers ----
 
-// Returns counts of ids 0 to 2 in two rows: (0, 2) and (none, 1).
+// Returns how often each id from 0 to 2 occurs in two rows. The first row has
+// the ids 0 and 2, and the second one a missing value and 1.
 template <typename T>
 absl::StatusOr<Tensor> CountUnsigned(Process& process, bool is_sparse) {
   const Scope root = Scope::Root();
@@ -463,8 +467,8 @@ absl::StatusOr<Tensor> CountUnsigned(Process& process, bool is_sparse) {
   return session->Run(counts);
 }
 
-// As in TensorFlow, the largest unsigned integer, to which -1 is cast, means no
-// value.
+// As in TensorFlow, the largest value of an unsigned type means a missing
+// value, because it equals -1 after a cast.
 TEST_F(EstimatorTest, UnsignedIntegersAreIds) {
   const auto counts = [](const absl::StatusOr<Tensor>& rows) {
     ASSERT_OK(rows.status());

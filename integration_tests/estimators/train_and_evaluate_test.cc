@@ -1,6 +1,5 @@
-// Tests whole training runs of TrainAndEvaluate and Experiment in a single
-// program: their ends, and evaluators. (estimator_cluster_test covers
-// clusters.)
+// Tests complete runs of TrainAndEvaluate and Experiment in a single program:
+// how training ends, and evaluators. (estimator_cluster_test covers clusters.)
 #include "libs/estimator/train_and_evaluate.h"
 
 #include <atomic>
@@ -77,7 +76,7 @@ TEST_F(TrainAndEvaluateTest, FinishedTrainingIsEvaluated) {
   EXPECT_EQ(StepOf(*result.metrics), 3);
 }
 
-// Like a CSV file with only a header.
+// The input is empty, like a CSV file with only a header.
 TEST_F(TrainAndEvaluateTest, EmptyInputTrainsNoStep) {
   const InputFn nothing = PointsTimes(0);
   Estimator model = Line();
@@ -111,7 +110,8 @@ TEST_F(TrainAndEvaluateTest, StopRequestSavesWithoutEvaluation) {
   EXPECT_LT(model.GetVariableValue("global_step")->scalar<int64_t>(), 1000);
 }
 
-// As with failing saves, unavailable or full files do not end training.
+// A file system that is unavailable or full makes an evaluation or export fail,
+// but does not end training.
 TEST_F(TrainAndEvaluateTest, TransientEvaluationErrorsAreTolerated) {
   for (const absl::Status& error : {absl::UnavailableError("files are gone"),
                                     absl::DeadlineExceededError("no answer"),
@@ -133,8 +133,8 @@ TEST_F(TrainAndEvaluateTest, TransientEvaluationErrorsAreTolerated) {
   }
 }
 
-// The exports of the last evaluation are retried, starting with the one that
-// failed.
+// After the last evaluation, failed exports are retried. Exports that succeeded
+// are not repeated.
 TEST_F(TrainAndEvaluateTest, OnlyFailedExportsAreRetried) {
   const auto other = std::make_shared<RecordingExporter>("other");
   other->errors = {absl::OkStatus(), absl::UnavailableError("away")};
@@ -172,7 +172,7 @@ TEST_F(TrainAndEvaluateTest, OutOfRangeInEvaluationIsNotEndOfInput) {
       StatusIs(absl::StatusCode::kInternal, "a mistake"));
 }
 
-// A file system on which files of evaluations cannot be written.
+// A file system on which events of evaluations cannot be written.
 class WithoutEvaluations : public MemoryFileSystem {
  public:
   explicit WithoutEvaluations(absl::Status why) : why_(std::move(why)) {}
@@ -191,7 +191,7 @@ class WithoutEvaluations : public MemoryFileSystem {
 
 class LostEventsTest : public TrainAndEvaluateTest {
  protected:
-  // Trains while events of evaluations cannot be written.
+  // Trains while writes of evaluation events fail with `why`.
   absl::StatusOr<TrainAndEvaluateResult> Train(const absl::Status& why,
                                                int64_t max_steps,
                                                const EvalSpec& spec,
@@ -216,7 +216,8 @@ TEST_F(LostEventsTest, WriteErrorsAreTolerated) {
               Contains(HasSubstr("Events of the evaluation are lost")));
 }
 
-// Metrics and exports of each evaluation still exist.
+// Although the events cannot be written, each evaluation has metrics and is
+// exported.
 TEST_F(LostEventsTest, FullDiskIsToleratedForAnHour) {
   ManualClock clock;
   SimulatedScheduler time(clock);
@@ -266,7 +267,8 @@ TEST_F(TrainAndEvaluateTest, InvalidOptionsAreExplained) {
               StatusIs(kInvalid, "only be one `evaluator` task"));
 }
 
-// Without a cluster no server is needed, wherever the session is.
+// Without a cluster spec, training starts no server, even if its session is
+// remote.
 TEST_F(TrainAndEvaluateTest, RemoteSessionNeedsNoServer) {
   RunConfig config = Config();
   config.master = "zmq://elsewhere:1";
@@ -296,7 +298,7 @@ TEST_F(TrainAndEvaluateTest, RemoteSessionNeedsNoServer) {
 
 // ---- savers of the program ----
 
-// Records its calls.
+// A listener that records its calls.
 class RecordingListener : public train::CheckpointSaverListener {
  public:
   absl::Status Begin() override {
@@ -315,7 +317,7 @@ class RecordingListener : public train::CheckpointSaverListener {
   std::vector<int64_t> steps;
 };
 
-// A model of y = w x; `add` changes the spec.
+// Returns a model of y = w x. `add` may change its EstimatorSpec.
 ModelFn Slope(const std::function<void(EstimatorSpec& spec)>& add) {
   return [add](const Scope& scope,
                const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
@@ -334,7 +336,7 @@ ModelFn Slope(const std::function<void(EstimatorSpec& spec)>& add) {
   };
 }
 
-// The Estimator itself does not save.
+// Tests models that bring their own saver. The Estimator itself does not save.
 class OwnSaverTest : public TrainAndEvaluateTest {
  protected:
   enum class Where { kTraining, kTrainingHooks, kTrainingChiefHooks };
@@ -348,7 +350,8 @@ class OwnSaverTest : public TrainAndEvaluateTest {
     return where == Where::kTraining ? train::HookList{hook_}
                                      : train::HookList();
   }
-  // A model of y = w x with a saver that saves every second step.
+  // Returns a model of y = w x with its own saver, which saves every second
+  // step.
   Estimator Model(Where where,
                   std::shared_ptr<train::CheckpointSaverListener> known) {
     const auto scaffold = std::make_shared<train::Scaffold>();
@@ -376,7 +379,7 @@ class OwnSaverTest : public TrainAndEvaluateTest {
   std::shared_ptr<train::CheckpointSaverHook> hook_;
 };
 
-TEST_F(OwnSaverTest, NotifiesEachListenerOnce) {
+TEST_F(OwnSaverTest, EachListenerIsNotifiedOnce) {
   for (const Where where :
        {Where::kTraining, Where::kTrainingHooks, Where::kTrainingChiefHooks}) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
@@ -398,8 +401,8 @@ TEST_F(OwnSaverTest, NotifiesEachListenerOnce) {
 
 class OwnScaffoldTest : public TrainAndEvaluateTest {
  protected:
-  // Returns the remaining checkpoints of a training whose scaffold only has an
-  // init_fn.
+  // Trains a model whose scaffold has only an init_fn. Returns the checkpoints
+  // that remain.
   std::vector<std::string> Left(int keep_checkpoint_max) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
     keep_checkpoint_max_ = keep_checkpoint_max;
@@ -426,7 +429,7 @@ class OwnScaffoldTest : public TrainAndEvaluateTest {
   }
 };
 
-TEST_F(OwnScaffoldTest, UsesConfigWithoutSaver) {
+TEST_F(OwnScaffoldTest, ScaffoldWithoutSaverUsesConfig) {
   EXPECT_THAT(Left(2), UnorderedElementsAre("model.ckpt-10.index",
                                             "model.ckpt-12.index"));
   EXPECT_THAT(files_.ReadFile(JoinPath(model_dir_, "checkpoint")).value(),
@@ -444,7 +447,7 @@ TEST_F(TrainAndEvaluateTest, ListenerIsNotifiedOnce) {
   EXPECT_EQ(listener->begun, 1);
 }
 
-TEST_F(OwnSaverTest, EvaluatesWhileItTrains) {
+TEST_F(OwnSaverTest, EvaluationRunsDuringTraining) {
   for (const Where where :
        {Where::kTraining, Where::kTrainingHooks, Where::kTrainingChiefHooks}) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
@@ -465,15 +468,17 @@ TEST_F(OwnSaverTest, EvaluatesWhileItTrains) {
 
 // ---- an evaluator ----
 
-// Uses simulated time that jumps when the evaluator waits. Actions of other
-// tasks run when it polls for a stop.
+// Tests an evaluator in simulated time, which jumps when the evaluator waits.
+// The actions of other tasks run whenever the evaluator checks for a stop
+// request.
 class EvaluatorTest : public TrainAndEvaluateTest {
  protected:
   void TrainTo(int64_t step) {
     Estimator model = Line();
     ASSERT_OK(model.Train(Points(), {.max_steps = step}));
   }
-  // Calls `meanwhile` with the evaluated steps, until it returns false.
+  // Runs an evaluator. Calls `meanwhile` with the evaluated steps until it
+  // returns false, which requests a stop.
   TrainAndEvaluateResult Evaluate(
       EvalSpec spec, int64_t max_steps,
       std::function<bool(const std::vector<int64_t>&)> meanwhile) {
@@ -506,7 +511,7 @@ TEST_F(EvaluatorTest, EvaluatesEachCheckpointUntilTheLast) {
   EXPECT_EQ(StepOf(*result.metrics), 6);
 }
 
-TEST_F(EvaluatorTest, ThrottlesAllButTheLastCheckpoint) {
+TEST_F(EvaluatorTest, AllCheckpointsButTheLastAreThrottled) {
   TrainTo(2);
   bool trained_on = false;
   Evaluate(Evaluation(), 6, [&](const auto& evaluated) {
@@ -520,7 +525,7 @@ TEST_F(EvaluatorTest, ThrottlesAllButTheLastCheckpoint) {
   EXPECT_LT(times_[2] - times_[1], absl::Seconds(10));
 }
 
-TEST_F(EvaluatorTest, EndsOnStopRequest) {
+TEST_F(EvaluatorTest, StopRequestEndsEvaluator) {
   int asked = 0;
   const auto result =
       Evaluate(Evaluation(), 6, [&](const auto&) { return ++asked < 1000; });
@@ -535,7 +540,7 @@ TEST_F(EvaluatorTest, CheckpointDeletedDuringEvaluationIsSkipped) {
   TrainTo(2);
   EvalSpec spec = Evaluation();
   bool trained_on = false;
-  // The training saves and deletes old checkpoints during the evaluation.
+  // During the evaluation, the training saves checkpoints and deletes old ones.
   spec.input_fn = [&](const Scope& scope) {
     if (!std::exchange(trained_on, true)) TrainTo(4);
     return PointsOnce()(scope);
@@ -551,8 +556,8 @@ TEST_F(EvaluatorTest, CheckpointDeletedBeforeExportIsSkipped) {
   TrainTo(2);
   exporter_->errors = {absl::NotFoundError("no such checkpoint")};
   bool trained_on = false;
-  // Before the export ends, the next checkpoint is saved and the first one is
-  // deleted.
+  // Before the export ends, training saves the next checkpoint and deletes the
+  // first one.
   exporter_->on_export = [&] {
     if (!std::exchange(trained_on, true)) TrainTo(4);
   };
@@ -580,7 +585,7 @@ TEST_F(EvaluatorTest, LastExportIsRetriedWithoutReevaluation) {
   EXPECT_EQ(evaluations, 1);
 }
 
-// Retries become rarer, and skip exporters that have succeeded.
+// Retries become rarer. They skip exporters that have succeeded.
 TEST_F(EvaluatorTest, FailingExportIsRetriedWithBackoff) {
   TrainTo(4);
   const auto other = std::make_shared<RecordingExporter>("other");
@@ -619,7 +624,8 @@ TEST_F(EvaluatorTest, FullDiskIsToleratedForAnHour) {
   EXPECT_LT(time_.clock().Now() - begin, absl::Hours(2));
 }
 
-// Otherwise early stopping would wait for the events forever.
+// An error that is not transient is returned. Otherwise early stopping would
+// wait for the missing events forever.
 TEST_F(TrainAndEvaluateTest, PermanentEventErrorsAreReturned) {
   Estimator model = Line();
   ASSERT_OK(model.Train(Points(), {.steps = 2}));
@@ -628,7 +634,7 @@ TEST_F(TrainAndEvaluateTest, PermanentEventErrorsAreReturned) {
               HasSubstr("events of an evaluation could not be written"));
 }
 
-TEST_F(EvaluatorTest, DeletedLastCheckpointEndsIt) {
+TEST_F(EvaluatorTest, DeletedLastCheckpointEndsEvaluator) {
   TrainTo(4);
   exporter_->errors = {absl::UnavailableError("away")};
   exporter_->on_export = [&] {
@@ -642,7 +648,7 @@ TEST_F(EvaluatorTest, DeletedLastCheckpointEndsIt) {
                        "model.ckpt-4, the last one of the training, is gone"));
 }
 
-TEST_F(EvaluatorTest, ExporterErrorEndsIt) {
+TEST_F(EvaluatorTest, ExporterErrorEndsEvaluator) {
   TrainTo(4);
   exporter_->errors = {absl::InternalError("a mistake")};
   Estimator model = Line(EvaluatorConfig(), &time_);
@@ -654,7 +660,7 @@ TEST_F(EvaluatorTest, ExporterErrorEndsIt) {
 
 // ---- stopped evaluations ----
 
-// Requests a stop after `batches` evaluated batches.
+// A hook that requests a stop after `batches` evaluated batches.
 class StopAfter : public train::SessionRunHook {
  public:
   explicit StopAfter(int batches) : left_(batches) {}
@@ -674,7 +680,7 @@ class StopAfter : public train::SessionRunHook {
 
 class StoppedEvaluationTest : public TrainAndEvaluateTest {
  protected:
-  // Returns an evaluation of endless data.
+  // Returns a specification of an evaluation with endless input.
   EvalSpec Endless() {
     EvalSpec spec = Evaluation();
     spec.input_fn = Points();
@@ -694,28 +700,28 @@ class StoppedEvaluationTest : public TrainAndEvaluateTest {
   const TaskOptions task_ = {.stop_requested = stop_->stop_requested()};
 };
 
-TEST_F(StoppedEvaluationTest, StopsTheEvaluator) {
+TEST_F(StoppedEvaluationTest, StopRequestEndsTheEvaluator) {
   ASSERT_OK(Line().Train(Points(), {.steps = 2}));
   Estimator model = Line(EvaluatorConfig());
   ExpectNothingOf(TrainAndEvaluate(
       model, {.input_fn = Points(), .max_steps = 2}, Endless(), task_));
 }
 
-TEST_F(StoppedEvaluationTest, StopsConcurrentTraining) {
+TEST_F(StoppedEvaluationTest, StopRequestEndsConcurrentTraining) {
   Estimator model = Line();
   ExpectNothingOf(TrainAndEvaluate(
       model, {.input_fn = Points(), .max_steps = 1000000}, Endless(), task_));
   EXPECT_LT(model.GetVariableValue("global_step")->scalar<int64_t>(), 1000);
 }
 
-TEST_F(StoppedEvaluationTest, StopsWhenTrainingIsFinished) {
+TEST_F(StoppedEvaluationTest, StopRequestEndsEvaluationAfterTraining) {
   Estimator model = Line();
   ASSERT_OK(model.Train(Points(), {.steps = 2}));
   ExpectNothingOf(TrainAndEvaluate(
       model, {.input_fn = Points(), .max_steps = 2}, Endless(), task_));
 }
 
-TEST_F(StoppedEvaluationTest, ExperimentReturnsNoMetrics) {
+TEST_F(StoppedEvaluationTest, StoppedExperimentReturnsNoMetrics) {
   ASSERT_OK(Line().Train(Points(), {.steps = 2}));
   Experiment experiment({.estimator = Line(),
                          .eval_input_fn = Points(),
@@ -729,7 +735,7 @@ TEST_F(StoppedEvaluationTest, ExperimentReturnsNoMetrics) {
 
 class EarlyStoppingTest : public TrainAndEvaluateTest {
  protected:
-  // Writes events like an evaluation.
+  // Writes a metric as events by step, as an evaluation does.
   void WriteMetric(const std::string& name, const std::map<int64_t, float>& by,
                    const std::string& evaluation = "") {
     auto writer = summary::FileWriter::Create(files_, process_.scheduler(),
@@ -743,7 +749,8 @@ class EarlyStoppingTest : public TrainAndEvaluateTest {
     }
     ASSERT_OK((*writer)->Close());
   }
-  // Returns the step at which training ends with the hook.
+  // Trains with `hook`. Returns the global step at which training ends, at most
+  // 7.
   int64_t StepsWith(const std::shared_ptr<train::SessionRunHook>& hook) {
     for (const char* begun : {"checkpoint", "model.ckpt*"}) {
       const auto old = files_.GetMatchingPaths(JoinPath(model_dir_, begun));
@@ -756,7 +763,7 @@ class EarlyStoppingTest : public TrainAndEvaluateTest {
   const EarlyStoppingOptions each_step_ = {.run_every_steps = 1};
 };
 
-TEST_F(EarlyStoppingTest, StopsAtAThreshold) {
+TEST_F(EarlyStoppingTest, TrainingStopsAtAThreshold) {
   WriteMetric("auc", {{100, 0.5f}, {200, 0.75f}});
   EXPECT_EQ(StepsWith(StopIfHigherHook(Line(), "auc", 0.7, each_step_)), 1);
   EXPECT_EQ(StepsWith(StopIfHigherHook(Line(), "auc", 0.75, each_step_)), 7);
@@ -767,7 +774,7 @@ TEST_F(EarlyStoppingTest, StopsAtAThreshold) {
   EXPECT_EQ(StepsWith(StopIfLowerHook(Line(), "auc", 0.6, late)), 7);
 }
 
-TEST_F(EarlyStoppingTest, StopsWithoutImprovement) {
+TEST_F(EarlyStoppingTest, TrainingStopsWithoutImprovement) {
   WriteMetric("loss", {{100, 3}, {200, 2}, {300, 2}, {400, 2.5f}});
   EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, each_step_)),
             1);
@@ -786,15 +793,16 @@ TEST_F(EarlyStoppingTest, TransientErrorsAreRetried) {
     if (asked == 2) return absl::DeadlineExceededError("late");
     return true;
   };
-  // A step may read the global step before it increments it. Then the condition
-  // is not evaluated for this step.
+  // A step may read the global step before or after its own increment. If it
+  // reads the old value, the condition is not evaluated in this step.
   EXPECT_GE(StepsWith(MakeEarlyStoppingHook(Line(), stop, each_step_)), 3);
   EXPECT_EQ(asked, 3);
   EXPECT_THAT(logger_.lines(), Contains(HasSubstr("late")));
 }
 
-// The second training starts before the step at which the condition was last
-// evaluated, like a session that replaces a lost one.
+// The second training starts at an earlier step than the one at which the
+// condition was last evaluated. This also happens when a session replaces a
+// lost one.
 TEST_F(EarlyStoppingTest, SessionFromOlderStepRestartsItsCount) {
   int asked = 0;
   const auto hook = MakeEarlyStoppingHook(Line(),
@@ -809,7 +817,8 @@ TEST_F(EarlyStoppingTest, SessionFromOlderStepRestartsItsCount) {
   EXPECT_EQ(asked, 3);
 }
 
-// An Experiment's evaluator writes to a separate folder.
+// The evaluator of an Experiment writes its events to a separate folder, which
+// the hook does not find by default.
 TEST_F(EarlyStoppingTest, OtherEvaluationDirectoryIsLoggedOnce) {
   WriteMetric("loss", {{100, 1}, {300, 2}}, "continuous");
   EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, each_step_)),
@@ -922,7 +931,7 @@ TEST_F(ExperimentTest, SchedulesMatchTheirNames) {
   EXPECT_THAT(result.exports, SizeIs(1));
 }
 
-TEST_F(ExperimentTest, TrainsInIterations) {
+TEST_F(ExperimentTest, TrainingRunsInIterations) {
   ASSERT_OK_AND_ASSIGN(const auto result, Run("continuous_train_and_eval", 20));
   EXPECT_EQ(StepOf(*result.metrics), 20);
   EXPECT_TRUE(Exists("eval_one_pass"));

@@ -1,7 +1,7 @@
-// Compares the kernels of NVIDIA GPUs, run on the CPU (EmulatedCuda), with the
-// CPU's own kernels: for sizes around those of blocks, chunks and tiles, and
-// for non-finite values. Numbers are few sixteenths, so that most sums are
-// exact in any order.
+// Runs the kernels for NVIDIA GPUs on the CPU (EmulatedCuda) and compares them
+// with the CPU kernels. Covers sizes around those of blocks, chunks and tiles,
+// and non-finite values. Most values are small multiples of 1/16, so that most
+// sums are exact in any order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ using List = std::vector<int64_t>;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Around the 256 threads of a block and half of it, around a warp, and around a
-// tile of 64.
+// Sizes around those of a warp (32), a tile (64), half a block (128) and a
+// block of 256 threads.
 const List kSizes = {1, 2, 31, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000};
 
 bool IsClose(double got, double expected, double tolerance) {
@@ -56,7 +56,8 @@ class EmulatedGpuKernelsTest : public testing::Test, public RandomTensors {
     return Tensor::Vector<int32_t>(values);
   }
 
-  // Float inputs are converted to `type`, the type of the op.
+  // Adds an op to the comparison. Float inputs are converted to `type`, the
+  // type of the op.
   void Add(const std::string& op, const std::vector<Tensor>& inputs,
            const AttrMap& attrs = {}, int outputs = 1,
            DataType type = DT_FLOAT) {
@@ -80,10 +81,11 @@ class EmulatedGpuKernelsTest : public testing::Test, public RandomTensors {
     }
   }
 
-  // Compares all added results, relative to the larger of 1 and the number.
+  // Runs all added ops on both devices and compares the results. The tolerance
+  // is relative to the larger of 1 and the expected number.
   void ExpectEqual(double tolerance = 1e-6) {
-    // Out-of-bounds accesses are only detected if buffers are separate
-    // allocations.
+    // Out-of-bounds accesses are only detected if each buffer is a separate
+    // allocation.
     Process process({.gpu_platform = std::make_shared<CudaPlatform>(
                          CudaPlatformOptions{.exact_memory = true})});
     SessionOptions options;
@@ -103,7 +105,7 @@ class EmulatedGpuKernelsTest : public testing::Test, public RandomTensors {
     }
   }
 
-  // Returns the last result of the CPU.
+  // Returns the CPU result of the op that was added last.
   const Output& last() const { return last_; }
 
  private:
@@ -115,7 +117,7 @@ class EmulatedGpuKernelsTest : public testing::Test, public RandomTensors {
   std::vector<std::string> what_;
 };
 
-TEST_F(EmulatedGpuKernelsTest, ElementsAreBroadcast) {
+TEST_F(EmulatedGpuKernelsTest, BroadcastElementsMatchTheCpu) {
   const std::vector<std::pair<TensorShape, TensorShape>> shapes = {
       {{257}, {257}},
       {{257, 1}, {1, 129}},
@@ -138,7 +140,8 @@ TEST_F(EmulatedGpuKernelsTest, ElementsAreBroadcast) {
 }
 
 // Returns infinities, NaN, zeros of both signs, the smallest and the largest
-// numbers of each type and their neighbors, and ties of roundings.
+// numbers of each type and their neighbors, and numbers that are halfway
+// between two rounded results.
 Tensor SpecialNumbers() {
   std::vector<float> numbers = {kNan, 0.0f};
   for (const float x :
@@ -156,7 +159,7 @@ Tensor SpecialNumbers() {
   return Tensor::Vector<float>(numbers);
 }
 
-TEST_F(EmulatedGpuKernelsTest, CastsOfSpecialNumbers) {
+TEST_F(EmulatedGpuKernelsTest, CastsOfSpecialNumbersMatchTheCpu) {
   const auto types = {DT_FLOAT,  DT_DOUBLE, DT_HALF,  DT_BFLOAT16, DT_INT8,
                       DT_INT16,  DT_INT32,  DT_INT64, DT_UINT8,    DT_UINT16,
                       DT_UINT32, DT_UINT64, DT_BOOL};
@@ -171,7 +174,7 @@ TEST_F(EmulatedGpuKernelsTest, CastsOfSpecialNumbers) {
   ExpectEqual(0);
 }
 
-TEST_F(EmulatedGpuKernelsTest, ElementsOfSpecialNumbers) {
+TEST_F(EmulatedGpuKernelsTest, ElementwiseOpsOfSpecialNumbersMatchTheCpu) {
   const Tensor row = SpecialNumbers();
   ASSERT_OK_AND_ASSIGN(const Tensor column,
                        row.Reshaped({row.num_elements(), 1}));
@@ -217,7 +220,7 @@ TEST_F(EmulatedGpuKernelsTest, NormalNumbersNearlyMatchTheCpu) {
   ExpectEqual(1e-5);
 }
 
-TEST_F(EmulatedGpuKernelsTest, ReductionsOverAnyAxes) {
+TEST_F(EmulatedGpuKernelsTest, ReductionsOverAnyAxesMatchTheCpu) {
   const std::vector<std::pair<TensorShape, Tensor>> cases = {
       {{1}, Ints({0})},         {{255}, Ints({0})},
       {{257}, Ints({0})},       {{70001}, Ints({0})},
@@ -250,7 +253,7 @@ TEST_F(EmulatedGpuKernelsTest, ReductionsOverAnyAxes) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, ArgMaxAndArgMin) {
+TEST_F(EmulatedGpuKernelsTest, ArgMaxAndArgMinMatchTheCpu) {
   for (const int64_t n : kSizes) {
     for (const char* op : {"ArgMax", "ArgMin"}) {
       Add(op, {Numbers({3, n}), Tensor::Scalar<int32_t>(1)});
@@ -268,7 +271,7 @@ TEST_F(EmulatedGpuKernelsTest, ArgMaxAndArgMin) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, ScansLongerThanABlock) {
+TEST_F(EmulatedGpuKernelsTest, ScansLongerThanABlockMatchTheCpu) {
   for (const int64_t n : {1, 64, 65, 255, 256, 257, 2048, 4096, 4097, 9001}) {
     for (int flags = 0; flags < 4; ++flags) {
       const AttrMap attrs = {{"exclusive", (flags & 1) != 0},
@@ -284,7 +287,7 @@ TEST_F(EmulatedGpuKernelsTest, ScansLongerThanABlock) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, TopKBySearchAndBySort) {
+TEST_F(EmulatedGpuKernelsTest, TopKBySearchAndBySortMatchesTheCpu) {
   for (const int64_t n : kSizes) {
     for (const int64_t k : {int64_t{0}, int64_t{1}, n / 2, n}) {
       const Tensor count = Tensor::Scalar(static_cast<int32_t>(k));
@@ -309,7 +312,7 @@ TEST_F(EmulatedGpuKernelsTest, TopKBySearchAndBySort) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, SoftmaxesAndCrossEntropies) {
+TEST_F(EmulatedGpuKernelsTest, SoftmaxAndCrossEntropyMatchTheCpu) {
   for (const int64_t n : kSizes) {
     for (const DataType type : {DT_FLOAT, DT_DOUBLE}) {
       Add("Softmax", {Numbers({3, n})}, {}, 1, type);
@@ -332,7 +335,7 @@ TEST_F(EmulatedGpuKernelsTest, SoftmaxesAndCrossEntropies) {
   ExpectEqual(1e-4);
 }
 
-// Runs with Weft's own tiles, and with cuBLAS if available.
+// Tests products with Weft's own kernels and, if available, with cuBLAS.
 class EmulatedGpuProductsTest : public EmulatedGpuKernelsTest,
                                 public testing::WithParamInterface<bool> {
  protected:
@@ -358,7 +361,7 @@ class EmulatedGpuProductsTest : public EmulatedGpuKernelsTest,
 };
 INSTANTIATE_TEST_SUITE_P(Cublas, EmulatedGpuProductsTest, testing::Bool());
 
-TEST_P(EmulatedGpuProductsTest, AnySize) {
+TEST_P(EmulatedGpuProductsTest, ProductsOfAnySizeMatchTheCpu) {
   for (int i = 0; i < 16; ++i) {
     const auto size = [&] { return kSizes[Draw(0, 9)]; };
     const int64_t m = size(), n = size(), k = size();
@@ -372,7 +375,7 @@ TEST_P(EmulatedGpuProductsTest, AnySize) {
     }
   }
   for (const DataType type : {DT_HALF, DT_BFLOAT16}) {
-    // The sums are representable in these types.
+    // The exact sums are representable in these types.
     Add("MatMul", {Numbers({65, 3}), Numbers({3, 127})}, {}, 1, type);
   }
   Add("MatMul", {Numbers({5, 0}), Numbers({0, 7})});
@@ -384,20 +387,20 @@ TEST_P(EmulatedGpuProductsTest, AnySize) {
   ExpectEqual(1e-4);
 }
 
-// Returns the sizes of [batch, rows, columns, channels], or those with channels
-// first.
+// Reorders the sizes of [batch, rows, columns, channels] to channels-first if
+// `is_nchw`.
 List Ordered(const List& sizes, bool is_nchw) {
   if (!is_nchw) return sizes;
   return {sizes[0], sizes[3], sizes[1], sizes[2]};
 }
 
-TEST_P(EmulatedGpuProductsTest, Convolutions) {
+TEST_P(EmulatedGpuProductsTest, ConvolutionsMatchTheCpu) {
   for (int i = 0; i < 17; ++i) {
     const bool is_nchw = i % 5 == 1, is_depthwise = i % 4 == 3;
-    // Wide cases have enough channels for the window layout; others are small,
-    // because emulated barriers take long.
+    // Wide cases have enough channels to be computed as products of windows.
+    // The others are small, because emulated barriers take long.
     const bool is_wide = i % 2 == 0;
-    if (GetParam() && !is_wide) continue;  // does not use products
+    if (GetParam() && !is_wide) continue;  // narrow cases use no products
     const List image = {Draw(1, 3), Draw(1, 12), Draw(1, 12),
                         is_wide ? Draw(12, 20) : Draw(1, 4)};
     const List filter = {is_wide ? 5 : Draw(1, 3), Draw(1, 4), image[3],
@@ -422,7 +425,7 @@ TEST_P(EmulatedGpuProductsTest, Convolutions) {
   ExpectEqual(1e-4);
 }
 
-TEST_F(EmulatedGpuKernelsTest, PoolsAndNorms) {
+TEST_F(EmulatedGpuKernelsTest, PoolsAndNormsMatchTheCpu) {
   for (int i = 0; i < 24; ++i) {
     const TensorShape image = {Draw(1, 3), Draw(1, 12), Draw(1, 12),
                                Draw(1, 9)};
@@ -453,13 +456,13 @@ TEST_F(EmulatedGpuKernelsTest, PoolsAndNorms) {
   ExpectEqual(1e-4);
 }
 
-TEST_F(EmulatedGpuKernelsTest, GatherScatterAndSegmentSums) {
+TEST_F(EmulatedGpuKernelsTest, GatherScatterAndSegmentSumsMatchTheCpu) {
   for (const int64_t n : kSizes) {
     for (const int64_t width : {1, 3, 130}) {
       const Tensor x = Numbers({n, width});
       Add("GatherV2", {x, Indices({257}, n), Tensor::Scalar<int32_t>(0)});
       Add("UnsortedSegmentSum", {x, Indices({n}, 9), Tensor::Scalar(9)});
-      Tensor some = Indices({n}, 9);  // -1 is ignored
+      Tensor some = Indices({n}, 9);  // index -1 is ignored
       for (int32_t& id : some.mutable_flat<int32_t>()) --id;
       Add("UnsortedSegmentSum", {x, some, Tensor::Scalar(8)});
       Add("UnsortedSegmentMax", {x, Indices({n}, 300), Tensor::Scalar(300)});
@@ -481,7 +484,7 @@ TEST_F(EmulatedGpuKernelsTest, GatherScatterAndSegmentSums) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, TransposeAndRelatedOps) {
+TEST_F(EmulatedGpuKernelsTest, TransposeAndRelatedOpsMatchTheCpu) {
   for (const DataType type : {DT_FLOAT, DT_HALF, DT_DOUBLE}) {
     for (const auto& [shape, order] :
          std::vector<std::pair<TensorShape, Tensor>>{

@@ -1,5 +1,6 @@
-// Tests sessions on emulated NVIDIA GPUs (EmulatedCuda): copies of a CudaDevice
-// and their order, its memory, and errors when it is lost.
+// Tests sessions on emulated NVIDIA GPUs (EmulatedCuda): the copies of a
+// CudaDevice and their order, its memory, and the errors when the device is
+// lost.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -29,7 +30,7 @@ class EmulatedGpuTest : public testing::Test {
     process_ = std::make_unique<Process>(
         ProcessOptions{.gpu_platform = std::make_shared<CudaPlatform>()});
   }
-  // Resets lost devices, so that they do not affect other tests.
+  // Resets lost devices, so that other tests are not affected.
   ~EmulatedGpuTest() override {
     process_.reset();
     EmulatedCuda::Reset(0);
@@ -53,8 +54,8 @@ class EmulatedGpuTest : public testing::Test {
   const Scope gpu_ = root_.WithDevice("/gpu:0");
 };
 
-// Sizes around the 64 KiB that are copied along with kernels, and around the
-// chunks of 2 MiB, of which 32 are in flight at a time.
+// Covers sizes around the 64 KiB up to which values are copied along with
+// kernels, and around the chunks of 2 MiB, of which 32 are in flight at a time.
 TEST_F(EmulatedGpuTest, ValuesOfAnySizeAreCopiedBothWays) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Add(gpu_, x, x);
@@ -77,9 +78,11 @@ TEST_F(EmulatedGpuTest, ValuesOfAnySizeAreCopiedBothWays) {
   }
 }
 
-// A copy may overtake kernels, but not those that still use its memory.
+// A copy may overtake kernels of other steps. It must not overtake a kernel
+// that still uses the memory of the copy.
 TEST_F(EmulatedGpuTest, ConcurrentStepsKeepTheirValues) {
-  constexpr int64_t kCount = 20000;  // more than is copied along with kernels
+  // larger than the values that are copied along with kernels
+  constexpr int64_t kCount = 20000;
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   Output y = x;
   for (int i = 0; i < 4; ++i) y = ops::Mul(gpu_, y, ops::Const(gpu_, 2.0f));
@@ -154,7 +157,8 @@ TEST_F(EmulatedGpuTest, ClosedSessionsFreeAllDeviceMemory) {
   EXPECT_EQ(EmulatedCuda::memory_in_use(), 0);
 }
 
-// As in a session that gets the result of its last step.
+// A callback of the device destroys the device. This happens when a session is
+// destroyed after it got the result of its last step.
 TEST_F(EmulatedGpuTest, DeviceMayBeDestroyedAfterItsWork) {
   const auto random = NewSeededRandom(1);
   Scheduler& scheduler = process_->scheduler();
@@ -170,8 +174,8 @@ TEST_F(EmulatedGpuTest, DeviceMayBeDestroyedAfterItsWork) {
   done->Wait();
 }
 
-// Returns the weights of a ps after some steps of a worker on the given device.
-// Values of that size are transferred through pinned memory.
+// Trains on a worker's `device`. Returns the weights on the ps, which are large
+// enough to be transferred through pinned memory.
 Tensor TrainedOn(TestCluster& cluster, const std::string& device) {
   constexpr int kRows = 9, kInputs = 129, kOutputs = 257;
   const Scope root = Scope::Root();
@@ -231,7 +235,8 @@ TEST_F(EmulatedGpuTest, FailedKernelLosesOnlyItsDevice) {
                 StatusIs(absl::StatusCode::kInternal, "the device is lost"));
     EXPECT_THAT(std::string(later.status().message()),
                 HasSubstr("CUDA_LAUNCH_BLOCKING"));
-    // Needs more memory than the device has cached.
+    // The feed needs more memory than the device has cached, so the device must
+    // allocate.
     EXPECT_THAT(session->Run({{x, Everywhere(100 << 20, 2)}}, y),
                 StatusIs(absl::StatusCode::kInternal, "the device is lost"));
     for (const Output& value : {other, on_cpu}) {

@@ -1,6 +1,6 @@
-// Tests sessions on GPUs with their own memory, emulated by the host
-// (FakeDevice): copies, values that stay on the device, saves, and errors.
-// tools/conformance/fake_gpu_test.cc checks the values of all recorded cases.
+// Tests sessions on a fake GPU with its own memory (FakeDevice), which runs on
+// the host: copies, values that stay on the device, saves, and errors.
+// tools/conformance/fake_gpu_test.cc compares the values of all recorded cases.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -49,7 +49,8 @@ class FakeGpuTest : public testing::Test {
   const Scope gpu_ = root_.WithDevice("/gpu:0");
 };
 
-// A few steps of gradient descent whose results are exact in floats.
+// Trains a slope by gradient descent. The results of a few steps are exact in
+// floats.
 struct Slope {
   Slope(const Scope& scope, bool use_resource) {
     w = ops::Variable(scope.WithName("w"),
@@ -121,7 +122,7 @@ TEST_F(FakeGpuTest, ClosedSessionFreesDeviceMemory) {
   for (int i = 0; i < 10; ++i) {
     ASSERT_OK(session->Run({{slope.x, x}}, {}, {slope.train}));
   }
-  // At most the constants of the step and one feed.
+  // Remaining are at most the constants of the step and one feed.
   EXPECT_LE(gpu().bytes_in_use(), before + 8 * 256);
 }
 
@@ -142,7 +143,7 @@ TEST_F(FakeGpuTest, BranchesAndLoopsRunOnTheDevice) {
   EXPECT_EQ(power->scalar<float>(), 1024);
 }
 
-// Only the condition is copied to the host in each iteration.
+// Each iteration copies only the loop condition to the host.
 TEST_F(FakeGpuTest, LoopStacksStayOnTheDevice) {
   const Output n = ops::Placeholder(gpu_, DT_INT32);
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
@@ -170,12 +171,12 @@ TEST_F(FakeGpuTest, LoopStacksStayOnTheDevice) {
     }
     return gpu().copies_to_host() + gpu().copies_to_device() - before;
   };
-  run(1);  // also makes one-time copies
+  run(1);  // warms up: one-time copies are not counted
   EXPECT_EQ(run(2), run(1));
 }
 
-// Pushes and pops ignore the requested device: a value pushed by another device
-// could not be read.
+// Stack pushes and pops run on the device of the stack, even if another device
+// is requested. That device could not read the pushed values.
 TEST_F(FakeGpuTest, StackPushesAndPopsAreColocated) {
   const Output stack = root_.AddOutput("Stack", {}, {{"elem_type", DT_FLOAT}});
   const Output pushed =
@@ -238,8 +239,8 @@ TEST_F(FakeGpuTest, FailedDeviceEndsOnlyItsSteps) {
   EXPECT_EQ(sum->scalar<float>(), 3);
 }
 
-// No op waits for a value of the step: all kernels are launched, the step ends,
-// and the caller is notified.
+// The step has no op that waits for a result of the device. It ends only when
+// its kernels have ended, so an error after the last launch fails the step.
 TEST_F(FakeGpuTest, StepWaitsForItsDevice) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Mul(gpu_.WithName("y"), x, x);

@@ -1,5 +1,6 @@
-// Tests functions that a program builds with ops: in calls, branches and loops,
-// with captured values, across tasks, and with gradients.
+// Tests functions whose bodies the program builds with ops (ops::Function): in
+// calls, branches and loops, with captured values, across tasks, and with
+// gradients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,8 +104,9 @@ TEST_F(BuiltFunctionsTest, GradientsOfArgumentsAndCaptures) {
   EXPECT_EQ(Get((*gradients)[1].dense, feeds), 30.0f);
 }
 
-// Gradients of the reads of one array by a function and by its caller are added
-// in one array; each call of AddGradients uses its own.
+// A function and its caller read the same TensorArray. The gradients of all
+// reads are added in one gradient array, and each call of AddGradients creates
+// its own.
 TEST_F(BuiltFunctionsTest, GradientsOfCapturedTensorArray) {
   const Output x = ops::Placeholder(root_, DT_FLOAT, {.shape = {3}});
   const auto array =
@@ -191,7 +193,7 @@ TEST_F(BuiltFunctionsTest, SwitchCaseDefaultsToTheLastBranch) {
   }
 }
 
-TEST_F(BuiltFunctionsTest, ALoopRunsAndHasGradients) {
+TEST_F(BuiltFunctionsTest, LoopRunsAndHasGradients) {
   const ops::Variable factor(root_.WithName("factor"), 2.0f);
   const Output n = Scalar("n", DT_INT32), x = Scalar("x");
   const Values last = ops::While(
@@ -247,10 +249,11 @@ TEST_F(BuiltFunctionsTest, FrameLoopInsideFunction) {
   EXPECT_EQ(Get(y, {{step, Tensor::Scalar(4.0f)}}), 13.0f);
 }
 
-// Returns a function with counting ops in nested loops and branches whose
-// results nobody uses. They run 3 times in the outer body, 4 times in its
-// condition, 2 times per iteration in the inner body, once in one branch, and
-// never in the other.
+// Returns a function that increments `n` in nested loops and branches, with ops
+// whose results are not used. The increments show how often each place runs: 3
+// times in the outer loop body (by 1) and 4 times in its condition (by 10),
+// twice per outer iteration in the inner body (by 100), once in one branch (by
+// 1000), and never in the other branch.
 ops::Function CountEverywhere(const Scope& root, const ops::Variable& n) {
   const auto count = [&n](const Scope& s, float by) {
     ops::AssignAdd(s, n, by);
@@ -320,8 +323,8 @@ TEST_F(BuiltFunctionsTest, UnusedStatefulOpsRunInEachIteration) {
   EXPECT_EQ(Get(after, taken), 2 * kOnce + 10000);
   EXPECT_EQ(Get(in_branch, not_taken), 2 * kOnce + 10000);
   EXPECT_EQ(Get(in_branch, taken), 3 * kOnce + 20000);
-  // Loop variables advance without waiting for the stateful op of the call, but
-  // the step waits for it.
+  // Loop iterations do not wait for the stateful op in the called function, but
+  // the step waits for that op.
   Get(in_loop, not_taken);
   EXPECT_EQ(Get(n), 5 * kOnce + 20000);
 }

@@ -1,6 +1,7 @@
-// Tests pipelines from a user's perspective: results of each method, ends and
-// errors of elements, iterators of every kind, on one task and on several.
-// tools/conformance replays the golden pipelines.
+// Tests dataset pipelines from a user's perspective: the elements that each
+// method yields, the end of the input, errors of elements, and every kind of
+// iterator, on one task and on several tasks. tools/conformance replays
+// pipelines recorded from TensorFlow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +65,7 @@ class DatasetsTest : public testing::Test {
     return All<T>(dataset.MakeInitializableIterator());
   }
   Int64s Numbers(const Dataset& dataset) { return All<int64_t>(dataset); }
-  // Returns the elements up to the end.
+  // Returns the remaining elements until the end of the input.
   template <typename T>
   std::vector<T> Rest(const Output& next) {
     std::vector<T> all;
@@ -88,7 +89,7 @@ class DatasetsTest : public testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(DatasetsTest, SourcesOfTensors) {
+TEST_F(DatasetsTest, TensorSourcesYieldElements) {
   EXPECT_THAT(Numbers(Dataset::Range(root_, 5, -1, -2)), ElementsAre(5, 3, 1));
   EXPECT_THAT(
       Numbers(Dataset::FromTensors(root_, {Tensor::Vector<int64_t>({4, 5})})),
@@ -108,7 +109,7 @@ TEST_F(DatasetsTest, SourcesOfTensors) {
   EXPECT_EQ(first[1].scalar<std::string>(), "a");
 }
 
-TEST_F(DatasetsTest, TakeSkipAndRepeat) {
+TEST_F(DatasetsTest, TakeSkipAndRepeatSelectElements) {
   EXPECT_THAT(Numbers(Range(3).Repeat(2)), ElementsAre(0, 1, 2, 0, 1, 2));
   EXPECT_THAT(Numbers(Range(2).Repeat().Take(5)), ElementsAre(0, 1, 0, 1, 0));
   EXPECT_THAT(Numbers(Range(5).Skip(3)), ElementsAre(3, 4));
@@ -118,7 +119,7 @@ TEST_F(DatasetsTest, TakeSkipAndRepeat) {
   EXPECT_THAT(Numbers(Range(0)), ElementsAre());
 }
 
-// All columns are decoded into one tensor inside the map.
+// A map decodes all columns of a CSV row and packs them into one tensor.
 TEST_F(DatasetsTest, MapMayPackCsvColumns) {
   const std::string path = Write("rows.csv", "1,2,3\n4,,6\n7,8,9\n");
   const Dataset lines =
@@ -144,7 +145,7 @@ TEST_F(DatasetsTest, MapMayPackCsvColumns) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("csv"));
 }
 
-TEST_F(DatasetsTest, MapAndFilter) {
+TEST_F(DatasetsTest, MapAndFilterTransformElements) {
   const auto twice = [](const Scope& s, const Values& v) {
     return Values{ops::Mul(s, v[0], 2)};
   };
@@ -164,7 +165,7 @@ TEST_F(DatasetsTest, MapAndFilter) {
               ElementsAre(0, 1));
 }
 
-TEST_F(DatasetsTest, FlatMapInterleaveAndWindow) {
+TEST_F(DatasetsTest, FlatMapInterleaveAndWindowNestDatasets) {
   const auto upto = [](const Scope& s, const Values& v) {
     return Dataset::Range(s, v[0]);
   };
@@ -192,7 +193,7 @@ TEST_F(DatasetsTest, FlatMapInterleaveAndWindow) {
       ElementsAre(1, 5, 4));
 }
 
-TEST_F(DatasetsTest, GroupScanAndChoose) {
+TEST_F(DatasetsTest, GroupScanAndChooseYieldElements) {
   const auto parity = [](const Scope& s, const Values& v) {
     return ops::FloorMod(s, v[0], int64_t{2});
   };
@@ -202,7 +203,8 @@ TEST_F(DatasetsTest, GroupScanAndChoose) {
           ops::Add(t, ops::Sum(t, v[0], {0}), ops::Mul(t, key, int64_t{100}))};
     });
   };
-  // 0 + 2, 1 + 3, 4 + 6, and the remaining elements by key.
+  // The window sums are 0 + 2, 1 + 3 and 4 + 6. At the end, incomplete windows
+  // yield the remaining elements by key.
   EXPECT_THAT(Numbers(Range(7).GroupByWindow(parity, sums, int64_t{2})),
               ElementsAre(2, 104, 10, 105));
   EXPECT_THAT(
@@ -225,9 +227,9 @@ TEST_F(DatasetsTest, GroupScanAndChoose) {
               ElementsAre(10, 0, 1, 11));
 }
 
-// Element n has length n. Lengths below 3 are batched by two, lengths below 5
-// by one, and all others by three.
-TEST_F(DatasetsTest, BucketBySequenceLength) {
+// Element n has length n. Batches contain two elements of a length below 3, one
+// of a length below 5, or three longer elements.
+TEST_F(DatasetsTest, BucketBySequenceLengthBatchesByLength) {
   const auto numbers = [](const Scope& s, const Values& v) {
     return Values{ops::Fill(s, ops::Reshape(s, v[0], {1}), v[0])};
   };
@@ -256,7 +258,7 @@ TEST_F(DatasetsTest, BucketBySequenceLength) {
                                        "len(bucket_batch_sizes)"));
 }
 
-TEST_F(DatasetsTest, BatchesOfElements) {
+TEST_F(DatasetsTest, BatchesContainElements) {
   const ops::Iterator iterator = Range(5).Batch(2).MakeInitializableIterator();
   const Output next = iterator.GetNext(root_)[0];
   Connect();
@@ -306,7 +308,7 @@ TEST_F(DatasetsTest, CacheIsFilledOnce) {
   EXPECT_EQ(count.scalar<int64_t>(), 3);
 }
 
-TEST_F(DatasetsTest, ReduceSingleElementAndCardinality) {
+TEST_F(DatasetsTest, ReduceSingleElementAndCardinalityWork) {
   const Output sum =
       Range(5).Reduce({int64_t{10}}, [](const Scope& s, const Values& v) {
         return Values{ops::Add(s, v[0], v[1])};
@@ -321,7 +323,7 @@ TEST_F(DatasetsTest, ReduceSingleElementAndCardinality) {
   EXPECT_EQ(values[2].scalar<int64_t>(), 15);
 }
 
-TEST_F(DatasetsTest, TextAndRecordFiles) {
+TEST_F(DatasetsTest, TextAndRecordFilesAreRead) {
   const std::string a = Write("a.csv", "x,y\n1,2.5\n3,\n");
   const std::string b = Write("b.csv", "x,y\n5,6.5\n");
   const Tensor both = Tensor::Vector<std::string>({a, b});
@@ -348,7 +350,7 @@ TEST_F(DatasetsTest, TextAndRecordFiles) {
               ElementsAre("abc", "def"));
 }
 
-TEST_F(DatasetsTest, MissingFileIsNamed) {
+TEST_F(DatasetsTest, MissingFileIsNamedInTheError) {
   const ops::Iterator iterator =
       ops::TextLineDataset(root_, "/data/none").MakeInitializableIterator();
   const Output next = iterator.GetNext(root_)[0];
@@ -509,7 +511,7 @@ class DatasetsOnTasksTest : public testing::Test {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // As above, and initializes the iterator. Returns null if that fails, too.
+  // Connects and initializes the iterator. Returns null if either fails.
   std::unique_ptr<Session> Begin(const Scope& root,
                                  const ops::Iterator& iterator) {
     EXPECT_OK(root.status());
@@ -567,7 +569,7 @@ TEST_F(DatasetsOnTasksTest, SessionsShareIteratorByName) {
   EXPECT_THAT(second->Run(b.next), StatusIs(kOutOfRange));
 }
 
-// A map that waits for a queue that never gets an element.
+// A pipeline with a map that waits for an element of an empty queue.
 struct WaitingInput {
   explicit WaitingInput(const std::string& device) {
     const Scope there = root.WithDevice(device);

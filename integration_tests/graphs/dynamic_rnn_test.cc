@@ -1,6 +1,6 @@
-// Tests recurrent networks: variables have TensorFlow's names and shapes,
-// outputs match its formulas, sequences end at their lengths, and gradients
-// match numerical differences.
+// Tests recurrent networks. Their variables have TensorFlow's names and shapes,
+// and their outputs match TensorFlow's formulas. Sequences end at their
+// lengths, and gradients match numerical differences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,10 +25,10 @@ constexpr int kBatch = 3, kSteps = 4, kDepth = 2, kUnits = 2;
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// Returns the weight at row i, column j.
+// Returns the weight at row i and column j, the test pattern of all weights.
 double Weight(int i, int j) { return 0.1 * (i + 1) - 0.07 * j; }
 
-// Initializes variables of any shape with Weight.
+// Returns an initializer that sets all elements of a variable with Weight.
 ops::Initializer Pattern() {
   return [](const Scope& scope, const TensorShape& shape, DataType dtype,
             const ops::PartitionInfo*) {
@@ -43,7 +43,8 @@ ops::Initializer Pattern() {
   };
 }
 
-// Returns x * kernel, with the kernel of Weight.
+// Returns the product of the row x and a matrix of Weight with `columns`
+// columns.
 std::vector<double> Times(const std::vector<double>& x, int columns) {
   std::vector<double> result(columns);
   for (int j = 0; j < columns; ++j) {
@@ -61,7 +62,7 @@ std::vector<double> Joined(const std::vector<double>& a,
   return both;
 }
 
-// The state of one row in the formulas.
+// The state of one row of the batch in the formulas below.
 struct State {
   std::vector<double> c = std::vector<double>(kUnits);
   std::vector<double> h = std::vector<double>(kUnits);
@@ -138,7 +139,8 @@ class DynamicRnnTest : public testing::Test {
     return {x, x + kDepth};
   }
 
-  // Checks outputs and the final h against `formula` for `lengths`.
+  // Runs `cell` over sequences of the given lengths. Checks the outputs and the
+  // final h against `formula`.
   void ExpectFormula(nn::RNNCell& cell,
                      State (*formula)(const std::vector<double>&, const State&),
                      const std::vector<int>& lengths) {
@@ -181,7 +183,7 @@ class DynamicRnnTest : public testing::Test {
   Output inputs_;
 };
 
-TEST_F(DynamicRnnTest, BasicLSTMCell) {
+TEST_F(DynamicRnnTest, BasicLSTMCellMatchesItsFormula) {
   nn::BasicLSTMCell cell(kUnits);
   ExpectFormula(cell, BasicLstm, {4, 0, 2});
   EXPECT_THAT(VariableNames(),
@@ -189,7 +191,7 @@ TEST_F(DynamicRnnTest, BasicLSTMCell) {
                           "model/rnn/basic_lstm_cell/bias[8]"));
 }
 
-TEST_F(DynamicRnnTest, LSTMCell) {
+TEST_F(DynamicRnnTest, LSTMCellMatchesItsFormula) {
   nn::LSTMCell cell(kUnits, {.use_peepholes = true, .num_proj = kUnits});
   ExpectFormula(cell, PeepholeLstm, {1, 4, 3});
   EXPECT_THAT(VariableNames(),
@@ -201,9 +203,9 @@ TEST_F(DynamicRnnTest, LSTMCell) {
                           "model/rnn/lstm_cell/projection/kernel[2,2]"));
 }
 
-// All sequences are shorter than the inputs; outputs beyond the longest one are
-// zeros.
-TEST_F(DynamicRnnTest, GRUCell) {
+// All sequences are shorter than the inputs. The outputs after the end of the
+// longest sequence are zeros.
+TEST_F(DynamicRnnTest, GRUCellMatchesItsFormula) {
   nn::GRUCell cell(kUnits);
   ExpectFormula(cell, Gru, {2, 0, 1});
   EXPECT_THAT(VariableNames(),
@@ -225,7 +227,7 @@ TEST_F(DynamicRnnTest, StackedCellsAndTimeMajorInput) {
   ASSERT_OK(root_.status());
   EXPECT_EQ(VariableNames()[2],
             "model/rnn/multi_rnn_cell/cell_0/gru_cell/candidate/kernel[5,3]");
-  EXPECT_EQ(VariableNames().size(), 6u);  // each created once
+  EXPECT_EQ(VariableNames().size(), 6u);  // each variable is created once
   ASSERT_OK_AND_ASSIGN(
       const auto got,
       Run({plain.outputs,

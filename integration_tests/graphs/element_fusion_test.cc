@@ -1,5 +1,5 @@
-// Compares element-wise ops in rewritten and in unchanged graphs: the bits are
-// equal, and errors name the same nodes.
+// Runs element-wise ops in fused and in unchanged graphs. The results must have
+// the same bits, and errors must name the same nodes.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -20,7 +20,7 @@ class FusedElementsTest : public GraphTest {
   struct Ran {
     absl::Status status;
     std::vector<Tensor> values;
-    std::string graph;  // the executed graph
+    std::string graph;  // the graph as it was executed, after rewriting
   };
   Ran Run(const FeedList& feeds, const std::vector<Output>& fetches,
           const GraphOptions& options) {
@@ -38,7 +38,8 @@ class FusedElementsTest : public GraphTest {
     return ran;
   }
 
-  // Expects op `fused` in the rewritten graph, and equal values.
+  // Expects an op `fused` in the rewritten graph, and the same values from both
+  // graphs.
   void ExpectSame(const FeedList& feeds, const std::vector<Output>& fetches,
                   const std::string& fused) {
     const Ran with = Run(feeds, fetches, AllRewrites()),
@@ -53,7 +54,7 @@ class FusedElementsTest : public GraphTest {
   }
 };
 
-TEST_F(FusedElementsTest, LayersAndTheirGradients) {
+TEST_F(FusedElementsTest, LayersAndTheirGradientsAreFused) {
   const auto x = ops::Placeholder(root_, DT_FLOAT, {.shape = {-1, 30}});
   const auto w = ops::Const(root_, Numbers({30, 50}, 1));
   const auto v = ops::Const(root_, Numbers({50, 20}, 2));
@@ -70,15 +71,15 @@ TEST_F(FusedElementsTest, LayersAndTheirGradients) {
   ExpectSame({{x, Numbers({64, 30}, 5)}}, fetches, "_FusedMatMul");
 }
 
-TEST_F(FusedElementsTest, ChainsOfManyElements) {
+TEST_F(FusedElementsTest, ChainsOfManyElementwiseOpsAreFused) {
   const auto x = ops::Placeholder(root_, DT_FLOAT, {.shape = {-1, 333}});
   const auto y = ops::Placeholder(root_, DT_FLOAT, {.shape = {-1, 333}});
   const Output sum = ops::Add(root_, ops::Mul(root_, ops::Sigmoid(root_, x), y),
                               ops::Square(root_, ops::Sub(root_, y, 0.5f)));
   ExpectSame({{x, Numbers({900, 333}, 1)}, {y, Numbers({900, 333}, 2)}}, {sum},
              "_FusedElementwise");
-  // One input has a single row that is broadcast to all rows of the other. The
-  // graph does not know the shapes.
+  // One input has a single row, which is broadcast to all rows of the other
+  // input. The shapes are unknown when the graph is built.
   ExpectSame({{x, Numbers({900, 333}, 1)}, {y, Numbers({1, 333}, 2)}}, {sum},
              "_FusedElementwise");
 }

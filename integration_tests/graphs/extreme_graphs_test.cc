@@ -1,7 +1,7 @@
-// Checks that graphs with excessive demands end in time, within the process's
-// memory, with values or errors: no crash, no step that ignores its deadline,
-// no uncounted memory. integration_tests/testing/graph_seeds.h selects the
-// seeds.
+// Checks that graphs with excessive demands end in time, within the memory of
+// the process, with values or errors. There must be no crash, no step that
+// ignores its deadline, and no memory that the limits do not count.
+// integration_tests/testing/graph_seeds.h selects the seeds.
 //
 // If a test crashes, or ends by SIGALRM ("Alarm clock") because a graph does
 // not end, last_graph.txt among its outputs contains the graph and its seed.
@@ -31,14 +31,14 @@ namespace {
 
 constexpr uint64_t kSeeds = 12;
 constexpr absl::Duration kStepTimeout = absl::Milliseconds(100);
-// The limit for one graph with all its steps. Graphs that respect their
-// timeouts need far less.
+// The time limit for all steps of one graph. Steps that respect their deadlines
+// need far less.
 constexpr unsigned kGraphSeconds = 60;
 constexpr int64_t kTensorBytes = int64_t{256} << 20;
-// The bound for the total memory of the process: tensors, threads and
-// everything else.
+// The bound for the total memory of the process, including tensors and threads.
 constexpr int64_t kPeakBytes = int64_t{3} << 29;
-// The limit enforced by the system, which protects the machine.
+// The memory limit that the system enforces, which protects the machine if a
+// test fails.
 constexpr int64_t kProcessBytes = int64_t{3} << 30;
 constexpr size_t kMaxSteps = 4;
 
@@ -83,8 +83,8 @@ class ExtremeGraphsTest : public ::testing::Test {
     RunSteps(root.graph(), *session);
   }
 
-  // Runs the nodes that no other node uses, one by one, until one takes too
-  // long.
+  // Runs the nodes whose outputs are not used, one by one, until a node takes
+  // too long.
   void RunSteps(const Graph& graph, Session& session) {
     const Feeds feeds = FeedsOf(graph);
     for (const Node* node : EndsOf(graph)) {
@@ -102,8 +102,8 @@ class ExtremeGraphsTest : public ::testing::Test {
   Process process_{{.compute_threads = 2,
                     .file_system = &files_,
                     .memory_bound = [] { return kTensorBytes; }}};
-  int graphs_ = 0;  // valid graphs
-  int values_ = 0;  // steps that returned values
+  int graphs_ = 0;  // number of valid graphs
+  int values_ = 0;  // number of steps that returned values
 };
 
 TEST_F(ExtremeGraphsTest, EndInTimeAndWithinMemory) {
@@ -121,8 +121,8 @@ TEST_F(ExtremeGraphsTest, EndInTimeAndWithinMemory) {
   EXPECT_GE(graphs_, static_cast<int>(seeds.end - seeds.begin) / 4);
 }
 
-// A graph with one string that a process with `kLittleBytes` left can copy
-// once.
+// The sizes of a graph with one large string, and of the remaining memory, in
+// which the graph can be copied once but not twice.
 constexpr int64_t kLargeBytes = int64_t{64} << 20;
 constexpr int64_t kLittleBytes = kLargeBytes / 2 * 3;
 
@@ -139,7 +139,8 @@ Scope LargeGraph() {
   return root;
 }
 
-// Ends this process, a child of the test, with the code of the status.
+// Ends this process, which is a child process of the test, with the code of
+// `status`.
 [[noreturn]] void ExitWith(const absl::Status& status) {
   std::_Exit(static_cast<int>(status.code()));
 }
@@ -172,7 +173,7 @@ TEST(GraphWithoutMemoryDeathTest, FailedImportLeavesGraphUnchanged) {
       kIsExhausted, "");
 }
 
-TEST(ExtremeGraphTest, IsTheSameForTheSameSeed) {
+TEST(ExtremeGraphTest, ExtremeGraphIsTheSameForTheSameSeed) {
   for (uint64_t seed = 1; seed < 20; ++seed) {
     EXPECT_EQ(ExtremeGraph(seed), ExtremeGraph(seed));
   }

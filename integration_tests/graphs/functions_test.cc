@@ -1,6 +1,6 @@
-// Tests calls of functions from a user's perspective: over the devices of an
-// in-process session, and over tasks. tools/conformance replays the golden
-// functions.
+// Tests calls of functions from a user's perspective: on the devices of an
+// in-process session, and across tasks. tools/conformance replays the functions
+// recorded from TensorFlow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,8 @@ std::string FunctionAttr(absl::string_view name, absl::string_view function) {
                       function, "' } } }");
 }
 
-// Returns one node of a graph (`kind` "node") or a function ("node_def").
+// Returns the text of one node. `kind` is "node" for a node of a graph and
+// "node_def" for a node of a function.
 std::string NodeText(absl::string_view kind, absl::string_view name,
                      absl::string_view op, absl::string_view inputs,
                      absl::string_view rest = "") {
@@ -78,8 +79,9 @@ std::string Placeholder(absl::string_view name, absl::string_view type) {
   return GraphNode(name, "Placeholder", "", TypeAttr("dtype", type));
 }
 
-// Arguments and results are floats. For example, the function "x y" -> "z" has
-// the result "sum:z:0".
+// Returns the text of a function whose arguments and results are floats. For
+// example, args "x y" and results "z" with ret "sum:z:0" declare a function of
+// x and y that returns output z of node sum.
 std::string Function(absl::string_view name, absl::string_view args,
                      absl::string_view results, absl::string_view nodes,
                      absl::string_view ret) {
@@ -114,8 +116,8 @@ std::string Call(absl::string_view name, absl::string_view function,
                    FunctionAttr("f", function), rest));
 }
 
-// Returns the functions that tests share: "square" is x * x; "counting" also
-// counts its calls in v.
+// Returns the functions that tests share: "square" computes x * x, and
+// "counting" computes x * x and counts its calls in v.
 std::string Library() {
   return Function("square", "x", "y", FloatOp("y", "Mul", "x x"), "y:z:0") +
          Function("counting", "x v", "y",
@@ -136,9 +138,9 @@ absl::Status ImportInto(const Scope& scope, absl::string_view functions,
       absl::StrCat("library { ", functions, " }\n", nodes), scope.graph());
 }
 
-// Returns nodes of a dataset whose only element is `function` of x: NAME_one
-// contains x, NAME contains the result, and NAME_value is the result as a
-// tensor.
+// Returns the nodes of a dataset whose only element is `function` of x. The
+// node NAME_one is a dataset of x, NAME is the mapped dataset, and NAME_value
+// is its element as a tensor.
 std::string Mapped(const std::string& name, const std::string& function,
                    const std::string& shape = "") {
   const std::string shapes =
@@ -186,7 +188,7 @@ class FunctionsTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(FunctionsTest, ErrorsNameTheCallAndTheNodeInside) {
+TEST_F(FunctionsTest, ErrorsNameTheCallAndTheNodeInIt) {
   ASSERT_OK(Import(Library(),
                    Placeholder("x", "DT_FLOAT") +
                        Call("call", "failing", "x", "DT_FLOAT", "DT_FLOAT")));
@@ -220,7 +222,8 @@ TEST_F(FunctionsTest, CallsMayBeAddedToARunningSession) {
       Import(Library(), Placeholder("x", "DT_FLOAT") +
                             Call("a", "square", "x", "DT_FLOAT", "DT_FLOAT")));
   EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "a:0"), Gives(9.0f));
-  // Uses an existing function and a new one.
+  // The added call uses an existing function, and its graph adds a new
+  // function.
   ASSERT_OK(Import(
       Function("half", "x", "y",
                FloatConst("half", 0.5) + FloatOp("y", "Mul", "x half:output:0"),
@@ -258,7 +261,8 @@ TEST_F(FunctionsTest, UnknownOpsFailOnlyStepsThatNeedThem) {
   EXPECT_THAT(Run({{Find("call:1"), Float(2)}}, "again:0"), Gives(-2.0f));
 }
 
-// A data set calls its function while it runs.
+// A dataset calls its function when it runs, so the function's ops are missing
+// only then.
 TEST_F(FunctionsTest, UnknownOpsFailOnlyDataSetsThatNeedThem) {
   const std::string nodes =
       FloatOp("good", "Neg", "x") + FloatOp("bad", "Unknown", "x");
@@ -274,7 +278,8 @@ TEST_F(FunctionsTest, UnknownOpsFailOnlyDataSetsThatNeedThem) {
                        "Op type not registered 'Unknown' (node 'with/bad')"));
 }
 
-// An If needs both of its branches, as in TensorFlow.
+// As in TensorFlow, an If node needs the functions of both branches, also if
+// only one branch runs.
 TEST_F(FunctionsTest, MissingFunctionsFailOnlyStepsThatNeedThem) {
   ASSERT_OK(
       Import(Function("square", "x", "y", FloatOp("y", "Mul", "x x"), "y:z:0"),
@@ -335,9 +340,10 @@ TEST_F(FunctionsTest, DataSetsOfMissingFunctionsFailTheirSteps) {
                        "Function not defined 'gone' (node 'set')"));
 }
 
-// As in TensorFlow, functions have the version of their graph. A dataset's
-// function is called on a task; a PartitionedCall is expanded before.
-TEST(RemovedOpsTest, OnlyStepsThatCallThemFail) {
+// As in TensorFlow, a function has the version of the graph that contains it.
+// The function of a dataset is called by a task, and a PartitionedCall is
+// expanded by the master. Both must respect the version.
+TEST(RemovedOpsTest, RemovedOpsFailOnlyStepsThatCallThem) {
   const std::string nodes =
       Placeholder("x", "DT_FLOAT") +
       Call("call", "diagonal", "x", "DT_FLOAT", "DT_FLOAT") +
@@ -370,8 +376,9 @@ TEST(RemovedOpsTest, OnlyStepsThatCallThemFail) {
   }
 }
 
-// Tasks run the other nodes of a client's graph that contains an unknown op.
-TEST(UnknownOpsOnTasksTest, StepsThatDoNotNeedThemRun) {
+// If a client's graph contains an unknown op, tasks still run the nodes that do
+// not need it.
+TEST(UnknownOpsOnTasksTest, UnknownOpsFailOnlyStepsThatNeedThem) {
   TestCluster cluster(
       {.kind = ClusterKind::kSockets, .jobs = {{"ps", 1}, {"worker", 1}}});
   const Scope root = Scope::Root();
@@ -402,7 +409,7 @@ TEST(UnknownOpsOnTasksTest, StepsThatDoNotNeedThemRun) {
   }
   ASSERT_OK_AND_ASSIGN(values, run("odd:1", "z:0"));
   EXPECT_EQ(values[0].scalar<float>(), -2.0f);
-  // An extension with another unknown op.
+  // Extends the graph with a node of another unknown op.
   ASSERT_OK(ImportInto(
       root, "",
       GraphNode("later", "Another", "z") + GraphNode("w", "Neg", "y", type)));
@@ -423,7 +430,8 @@ TEST_F(FunctionsTest, ColocationWithAMissingNodeNamesAGroup) {
       Placeholder("x", "DT_FLOAT") +
           Call("call", "negate", "x", "DT_FLOAT", "DT_FLOAT")));
   EXPECT_THAT(Run({{Find("x:0"), Float(1)}}, "call:0"), Gives(-1.0f));
-  // Another function of the group, added later.
+  // Adds a second call of the function, whose node belongs to the same
+  // colocation group.
   ASSERT_OK(
       Import("", Call("later", "negate", "call", "DT_FLOAT", "DT_FLOAT")));
   EXPECT_THAT(Run({{Find("x:0"), Float(1)}}, "later:0"), Gives(1.0f));
@@ -445,7 +453,7 @@ TEST_F(FunctionsTest, OneResultDoesNotWaitForAnother) {
   const FeedList feeds = {{Find("x:0"), Float(5)}};
   EXPECT_THAT(Run(feeds, "call:0"), Gives(-5.0f));
   EXPECT_THAT(Run(feeds, "call:1"), StatusIs(kInvalid, "call/bad"));
-  // Nor does feeding a result run the node that produces it.
+  // If a result is fed, the node that produces the result does not run.
   EXPECT_THAT(
       Run({{Find("call:1"), Float(1)}, {Find("x:0"), Float(5)}}, "call:0"),
       Gives(-5.0f));
@@ -468,7 +476,7 @@ TEST_F(FunctionsTest, CallEndsAfterItsSideEffects) {
   EXPECT_THAT(Run(feeds, "after:0"), Gives(1.0f));
   EXPECT_THAT(Run(feeds, "call:0"), Gives(-1.0f));
   EXPECT_THAT(Run(feeds, "after:0"), Gives(3.0f));
-  // A fed call does not run.
+  // If the result of a call is fed, the call does not run.
   EXPECT_THAT(Run({{Find("call:0"), Float(7)}}, "call:0"),
               StatusIs(kInvalid, "fed and fetched"));
   ASSERT_OK(session().Run(feeds, {}, {Target("call")}).status());
@@ -489,15 +497,15 @@ TEST_F(FunctionsTest, MetaGraphsContainFunctions) {
       (*connected)->RunNamed({{"in/x:0", Float(3)}}, {"in/call:0"}, {});
   ASSERT_OK(value.status());
   EXPECT_EQ((*value)[0].scalar<float>(), 9.0f);
-  // Names inside functions, which this graph does not have, are resolved by the
-  // master.
+  // The master resolves names of nodes inside functions. This program's graph
+  // does not have these nodes.
   EXPECT_THAT(
       (*connected)->RunNamed({{"in/x:0", Float(2)}}, {"in/call/y:0"}, {}),
       IsOk());
 }
 
-// Returns NAME(x) = x > bound ? further(x) : x, where the body of `further`
-// computes y.
+// Returns a function NAME(x) = x > bound ? further(x) : x. `further` contains
+// the nodes that compute y, the value for the first case.
 std::string SelfCalling(absl::string_view name, float bound,
                         const std::string& further) {
   const std::string types =
@@ -515,8 +523,8 @@ std::string SelfCalling(absl::string_view name, float bound,
                   "y:output:0");
 }
 
-// Returns down(x) = x > 0 ? down(x - 1) + 1 : x, so that each level is one
-// call.
+// Returns the function down(x) = x > 0 ? down(x - 1) + 1 : x. Its result is the
+// number of nested calls.
 std::string Recursion() {
   return SelfCalling("down", 0,
                      FloatConst("one", 1) +
@@ -537,8 +545,8 @@ TEST_F(FunctionsTest, RecursionIsAllowedAndBounded) {
   EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "call:0"), Gives(3.0f));
 }
 
-// Returns again(x, i), which reduces a dataset of one element by calling
-// itself.
+// Returns a function again(x, i) that reduces a dataset of one element. The
+// reduction calls the function itself.
 std::string RecursionThroughDatasets() {
   const auto number = [](absl::string_view name, int value) {
     return Inner(name, "Const", "",
@@ -632,8 +640,8 @@ TEST_F(FunctionsTest, FrameLoopRunsInTakenBranchOnly) {
   EXPECT_THAT(Run(feeds, "after:0"), Gives(6.0f));
 }
 
-// Loop variables also exist in the last iteration, in which the call does not
-// run.
+// A loop ends with a check of its condition, in which the body and its calls do
+// not run. Loop variables and invariants have values even then.
 TEST_F(FunctionsTest, CallMayDependOnLoopInvariantsOnly) {
   using Values = std::vector<Output>;
   const Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
@@ -676,7 +684,8 @@ TEST_F(FunctionsTest, BranchingRecursionGivesItsSum) {
   EXPECT_THAT(Run({{Find("x:0"), Float(20)}}, "call:0"), Gives(6765.0f));
 }
 
-// The depth is small, but the number of calls is practically infinite.
+// Fibonacci's recursion is not deep, but makes more calls than any step can
+// finish.
 TEST_F(FunctionsTest, BranchingRecursionEndsWithItsStep) {
   ASSERT_OK(Import(Fibonacci(), Placeholder("x", "DT_FLOAT") +
                                     GraphNode("call", "fib", "x")));
@@ -701,7 +710,7 @@ TEST_F(FunctionsTest, GradientOfItselfIsRejected) {
 }
 
 TEST_F(FunctionsTest, ExponentialInliningIsRejected) {
-  // 2^20 nodes in 20 functions.
+  // With inlining, 20 functions become 2^20 nodes.
   std::string functions = Library();
   std::string below = "square";
   for (int i = 0; i < 20; ++i) {
@@ -739,7 +748,7 @@ TEST_F(FunctionsTest, ExponentialInliningIsRejected) {
 TEST_F(FunctionsTest, ReturnedResourcesBypassTheCall) {
   const auto variable = ops::Variable(root_.WithName("v"), 2.0f);
   ASSERT_OK(root_.status());
-  // Both branches return the variable.
+  // Both branches of the If return the handle of the variable.
   const std::string handle = variable.handle().name();
   const std::string resource_result = absl::StrReplaceAll(
       Function("same", "v x", "w y", FloatOp("y", "Neg", "x"), "v y:y:0"),
@@ -784,7 +793,7 @@ TEST_F(FunctionsTest, RuntimeCallEndsWithItsStep) {
   EXPECT_THAT(session().Run(feeds, {Find("mapped:0")}, {},
                             {.timeout = absl::Milliseconds(20)}),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
-  // The cancelled dequeues have taken nothing.
+  // The cancelled dequeue ops have taken no element from the queue.
   for (int i = 0; i < 3; ++i) {
     ASSERT_OK(
         session().Run({{Find("element:0"), Float(1)}}, {}, {Target("add")}));
@@ -794,7 +803,8 @@ TEST_F(FunctionsTest, RuntimeCallEndsWithItsStep) {
   EXPECT_TRUE(SameBits(*taken, Tensor::Vector<float>({11, 21, 31})));
 }
 
-// Returns nested While, If and calls, distributed over several devices.
+// Returns nested While, If and call nodes that are distributed over several
+// devices.
 std::string Nest(const std::string& body_device) {
   const std::string device = absl::StrCat(" device: '", body_device, "'");
   const std::string floats =
@@ -839,7 +849,7 @@ std::string NestCall() {
                        FunctionAttr("body", "turn"));
 }
 
-TEST_F(FunctionsTest, NestedLoopsBranchesAndCalls) {
+TEST_F(FunctionsTest, NestedLoopsBranchesAndCallsRun) {
   ASSERT_OK(Import(Library() + Nest("/cpu:2"), NestCall()));
   for (const int n : {0, 1, 2, 7}) {
     EXPECT_THAT(Run({{Find("x:0"), Float(0.75f)},
@@ -850,8 +860,8 @@ TEST_F(FunctionsTest, NestedLoopsBranchesAndCalls) {
   }
 }
 
-// Loop invariants also exist in the last iteration, in which only the condition
-// runs.
+// A loop ends with a check of its condition, in which the body does not run.
+// Loop invariants have values even then.
 TEST_F(FunctionsTest, BodyRunsOnlyIfConditionHolds) {
   const std::string add =
       FloatConst("one", 1) + FloatOp("next", "AddV2", "i one:output:0");
@@ -886,7 +896,8 @@ TEST_F(FunctionsTest, BodyRunsOnlyIfConditionHolds) {
             {Find("x:0"), x},
             {Find("w:0"), Float(7)}};
   };
-  // A scalar is not a matrix.
+  // In zero iterations, x may be a scalar, which is not a valid matrix for the
+  // body.
   for (const char* value : {"make:3", "call:3", "copy:3"}) {
     EXPECT_THAT(Run(feeds(0, Float(2)), value), Gives(7.0f)) << value;
   }
@@ -895,8 +906,8 @@ TEST_F(FunctionsTest, BodyRunsOnlyIfConditionHolds) {
   EXPECT_THAT(Run(feeds(3, two), "make:3"), Gives(19.0f));
   EXPECT_THAT(Run(feeds(3, two), "call:3"), Gives(19.0f));
   EXPECT_THAT(Run(feeds(3, two), "copy:3"), Gives(2.0f));
-  // The gradient of w + n x x with respect to x, and with respect to the value
-  // that replaces x from the first iteration on.
+  // Computes the gradient of the result w + n x x with respect to x, and the
+  // gradient of the loop variable that replaces x after the first iteration.
   ASSERT_OK_AND_ASSIGN(
       const std::vector<Gradient> of_made,
       AddGradients(root_, {Output(Find("make:3"))}, {Output(Find("x:0"))}));
@@ -911,8 +922,9 @@ TEST_F(FunctionsTest, BodyRunsOnlyIfConditionHolds) {
   }
 }
 
-// A tree of 2^60 attrs in 60 maps; inputs that represent a million tensors
-// each; many branches with many arguments.
+// Tests small graphs that could have a huge cost: 60 nested maps that represent
+// 2^60 attrs, inputs that represent a million tensors each, and many branches
+// with many arguments.
 TEST_F(FunctionsTest, SmallGraphsHaveBoundedCost) {
   const std::string nested =
       " attr { key: 'a' value { func { name: 'square' attr { key: 'a' value { "
@@ -985,7 +997,8 @@ TEST_F(FunctionsTest, SmallGraphsHaveBoundedCost) {
       StatusIs(kExhausted, "more than 1000 nodes, in its own nodes"));
 }
 
-// TensorFlow names the function of a lambda "__inference_<lambda>_7".
+// TensorFlow gives the function of a lambda a name like
+// "__inference_<lambda>_7".
 TEST_F(FunctionsTest, FunctionNamesMayBeAnyText) {
   ASSERT_OK(Import(
       Function("__inference_<lambda>_7", "x", "y", FloatOp("y", "Mul", "x x"),
@@ -1001,7 +1014,7 @@ TEST_F(FunctionsTest, FunctionNamesMayBeAnyText) {
       {{Find("x:0"), Tensor::Vector<float>({2, 3})}}, Find("mapped:0"));
   ASSERT_OK(squares.status());
   EXPECT_TRUE(SameBits(*squares, Tensor::Vector<float>({4, 9})));
-  // A shape may have any number of rows without elements.
+  // A shape without elements may have any number of rows.
   const Tensor none(DT_FLOAT, TensorShape({int64_t{1} << 40, 0}));
   EXPECT_THAT(session().Run({{Find("x:0"), none}}, Find("mapped:0")),
               StatusIs(kExhausted, "1099511627776 rows to map"));

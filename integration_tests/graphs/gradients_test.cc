@@ -1,5 +1,5 @@
-// Checks that every gradient matches numerical differences of the op itself. A
-// new op whose gradient is not in the table below fails this test.
+// Checks that the gradient of every op matches numerical differences of the op.
+// A new op whose gradient is not in the table below fails this test.
 #include "libs/gradients/gradients.h"
 
 #include <cmath>
@@ -23,7 +23,8 @@
 namespace weft {
 namespace {
 
-// One input: values at which the gradient is taken, or a constant.
+// An input of the op under test: either a shape, for which random values are
+// generated and gradients are checked, or a constant.
 struct Arg {
   Arg(Tensor constant) : fixed(std::move(constant)) {}  // NOLINT
   Arg(std::initializer_list<int64_t> dims) : shape(dims) {}
@@ -57,9 +58,8 @@ Tensor Doubles(const TensorShape& shape, std::initializer_list<double> values) {
   return Tensor::FromValues(shape, values);
 }
 
-// Returns values without pattern and without ties, between `low` and `high`.
-// They are not near multiples of 1/2, where some functions are not
-// differentiable.
+// Returns irregular values between `low` and `high`, without ties. The values
+// are not near multiples of 1/2, where some functions are not differentiable.
 Tensor ValuesOf(const Arg& arg, size_t seed) {
   Tensor values(DT_DOUBLE, arg.shape);
   for (int64_t i = 0; i < values.num_elements(); ++i) {
@@ -297,7 +297,8 @@ std::vector<Case> PartCases() {
   }
   for (const char* op : {"UnsortedSegmentSum", "UnsortedSegmentMin",
                          "UnsortedSegmentMax", "UnsortedSegmentProd"}) {
-    // Empty segments hold the extreme value of the type, so there are none.
+    // Each segment has an element, because the result for an empty segment is
+    // the extreme value of the type.
     cases.push_back({op, {{3, 2}, Ints({1, 0, 1}), Int(2)}});
   }
   for (const char* op :
@@ -363,7 +364,8 @@ std::vector<Case> SparseCases() {
   };
 }
 
-// Returns cases with windows over images of one to three channels.
+// Returns the cases of ops that move a window over images of one to three
+// channels.
 std::vector<Case> WindowCases() {
   using List = std::vector<int64_t>;
   const AttrMap same = {{"strides", List{1, 2, 1, 1}}, {"padding", "SAME"}};
@@ -411,7 +413,8 @@ std::vector<Case> AllCases() {
   return all;
 }
 
-// Gradients that differences cannot check here, and the reason.
+// Returns the ops whose gradients cannot be compared with differences here, and
+// the reason for each.
 std::map<std::string, std::string> Unchecked() {
   std::map<std::string, std::string> unchecked = {
       {"SparseDenseCwiseAdd", "its gradient is an error"},
@@ -485,7 +488,8 @@ TEST(GradientsTest, EveryGradientHasACase) {
 
 class OneGradientTest : public testing::TestWithParam<Case> {
  protected:
-  // Shared by all cases, because starting threads takes longer than any case.
+  // All cases share one process, because starting its threads takes longer than
+  // any case.
   static void SetUpTestSuite() { process_ = new Process; }
   static void TearDownTestSuite() { delete process_; }
   static inline Process* process_ = nullptr;
@@ -514,8 +518,8 @@ TEST_P(OneGradientTest, MatchesNumericalDifferences) {
   ASSERT_THAT(root.status(), IsOk());
   std::vector<Output> ys;
   for (int i = 0; i < node->num_outputs(); ++i) {
-    // The second output of a loss is its gradient, which has no gradient
-    // itself.
+    // The second output of a cross entropy op is the gradient of its first
+    // output. It has no gradient itself.
     const bool is_backprop =
         i == 1 && one.op.find("CrossEntropy") != one.op.npos;
     if (node->output_type(i) == DT_DOUBLE && !is_backprop) {
@@ -545,8 +549,9 @@ struct ComplexCase {
   std::complex<double> x, y, weight, of_x, of_y;
 };
 
-// Differences cannot check these; the numbers are TensorFlow 2.21's.
-TEST(GradientsTest, ComplexNumbers) {
+// The gradients of complex functions cannot be compared with differences. The
+// expected numbers are those of TensorFlow 2.21.
+TEST(GradientsTest, ComplexGradientsMatchTensorFlow) {
   using C = std::complex<double>;
   const ComplexCase cases[] = {
       {"Pow", C(1, 2), C(2, 1), 1, C(-1.19085058, -1.14570093),
@@ -573,7 +578,7 @@ TEST(GradientsTest, ComplexNumbers) {
 }
 
 // Differentiates y = x > 0 ? x * w : x + 5, where w is used in one branch only.
-TEST(GradientsTest, Conditions) {
+TEST(GradientsTest, ConditionsAreDifferentiated) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
   const Output w = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
@@ -597,9 +602,9 @@ TEST(GradientsTest, Conditions) {
   }
 }
 
-// Reference and resource variables, dense and sparse: the gradient of sum(w *
-// w) + 3 * sum(rows 1 and 1 of w) is 2 w, plus 6 in row 1.
-TEST(GradientsTest, Variables) {
+// For reference and resource variables, dense and sparse, the gradient of sum(w
+// * w) + 3 * sum(row 1 of w, gathered twice) is 2 w, plus 6 in row 1.
+TEST(GradientsTest, VariablesAreDifferentiated) {
   for (bool resource : {false, true}) {
     const Scope root = Scope::Root();
     const ops::Variable w(root, Tensor::FromValues<float>({2, 2}, {1, 2, 3, 4}),
@@ -622,9 +627,9 @@ TEST(GradientsTest, Variables) {
   }
 }
 
-// An array returns its elements, so their gradients are those of the values.
-// Here one row is read twice, with the factors 2 and 3.
-TEST(GradientsTest, TensorArrays) {
+// Elements that are read from a TensorArray pass their gradients to the values
+// that were written. Here one row is read twice, with the factors 2 and 3.
+TEST(GradientsTest, TensorArraysAreDifferentiated) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3, 2}});
   const auto array =
@@ -648,8 +653,8 @@ TEST(GradientsTest, TensorArrays) {
       << got.ToString();
 }
 
-// Sums of different AddGradients calls are separate, whatever the name of the
-// scope is.
+// The gradient arrays of different AddGradients calls are separate, whatever
+// the name of the scope is.
 TEST(GradientsTest, TensorArrayByTwoCallsInOneStep) {
   for (const char* name : {"gradients_all", "gradients", "a"}) {
     const Scope root = Scope::Root();
@@ -679,7 +684,7 @@ TEST(GradientsTest, TensorArrayByTwoCallsInOneStep) {
   }
 }
 
-TEST(GradientsTest, TensorArraysInParts) {
+TEST(GradientsTest, SplitTensorArraysAreDifferentiated) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});
   const Output w = ops::Placeholder(root, DT_FLOAT, {.shape = {1}});
@@ -709,9 +714,9 @@ TEST(GradientsTest, TensorArraysInParts) {
       << got[1].ToString();
 }
 
-// As above, with the ops of old graphs, whose handles are references to strings
-// or strings.
-TEST(GradientsTest, OldTensorArrays) {
+// Differentiates the TensorArray ops of old graphs. Their handles are strings
+// or references to strings.
+TEST(GradientsTest, OldTensorArrayOpsAreDifferentiated) {
   for (const std::string version : {"", "V2"}) {
     const Scope root = Scope::Root();
     const auto add = [&](const std::string& op, const InputList& inputs,
@@ -755,7 +760,7 @@ TEST(GradientsTest, OldTensorArrays) {
   }
 }
 
-TEST(GradientsTest, OldTensorArraysAsAWhole) {
+TEST(GradientsTest, OldTensorArrayUnpackIsDifferentiated) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {2}});
   const Output array =
@@ -772,9 +777,9 @@ TEST(GradientsTest, OldTensorArraysAsAWhole) {
   EXPECT_TRUE(SameBits(got, Tensor::Vector<float>({6, 8}))) << got.ToString();
 }
 
-// Compares all three versions, in training and in inference, with differences
-// of sum(y * weights) in float.
-TEST(GradientsTest, BatchNormalization) {
+// Compares all three versions of FusedBatchNorm, in training and in inference,
+// with differences of sum(y * weights) in float.
+TEST(GradientsTest, BatchNormalizationIsDifferentiated) {
   const Tensor weights =
       Tensor::FromValues<float>({1, 2, 2, 1}, {1, -2, 3, 0.5f});
   for (const std::string op :
@@ -822,7 +827,7 @@ TEST(GradientsTest, BatchNormalization) {
 
 // Resizing is linear, so the gradient with respect to a pixel is the result for
 // an image in which that pixel is 1 and all others are 0.
-TEST(GradientsTest, ResizedImages) {
+TEST(GradientsTest, ResizedImagesAreDifferentiated) {
   constexpr int64_t kPixels = 12;
   const Tensor small(DT_FLOAT, {1, 3, 2, 2});
   for (const std::string op : {"ResizeBilinear", "ResizeBicubic"}) {

@@ -1,7 +1,7 @@
-// Checks that untrusted graphs end with values or errors: replays the corpora
-// of the graph fuzzers, and runs random graphs, with and without the passes
-// that rewrite graphs. integration_tests/testing/graph_seeds.h selects the
-// seeds.
+// Checks that steps of untrusted graphs end with values or errors. Replays the
+// corpora of the graph fuzzers and runs random graphs, with and without the
+// passes that rewrite graphs. integration_tests/testing/graph_seeds.h selects
+// the seeds.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,30 +22,31 @@ namespace {
 
 constexpr char kCorpus[] = "integration_tests/testdata/fuzz/";
 
-// Replays do not flip bits; the fuzzer does.
+// The replay runs each input unchanged. Only the fuzzer flips bits.
 constexpr size_t kNotDamaged = 0;
 
 constexpr uint64_t kGraphSeeds = 300;
 
-TEST(GraphFuzzTest, GraphDefs) {
+TEST(GraphFuzzTest, GraphDefCorpusIsReplayed) {
   EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "graph_def", FuzzGraphDef,
                              kNotDamaged),
             10);
 }
 
-TEST(GraphFuzzTest, FunctionDefs) {
+TEST(GraphFuzzTest, FunctionDefCorpusIsReplayed) {
   EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "function_def",
                              FuzzFunctionDef, kNotDamaged),
             10);
 }
 
-TEST(GraphFuzzTest, GraphTexts) {
+TEST(GraphFuzzTest, GraphTextCorpusIsReplayed) {
   EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "graph_text", FuzzGraphText,
                              kNotDamaged),
             10);
 }
 
-// Returns graphs that have run before, ordered by name.
+// Returns the graphs of the text corpus, ordered by file name. They are known
+// to run.
 std::vector<std::string> KeptGraphs() {
   std::vector<std::string> graphs;
   ReplayFuzzCorpus(
@@ -54,12 +55,13 @@ std::vector<std::string> KeptGraphs() {
   return graphs;
 }
 
-// Returns the initial graph of a seed: empty, or one that is known to run.
+// Returns the initial graph for a seed: either empty, or a graph that is known
+// to run.
 std::string Beginning(const std::vector<std::string>& kept, uint64_t seed) {
   return seed % 4 == 0 ? "" : kept[seed % kept.size()];
 }
 
-TEST(GraphFuzzTest, RandomGraphs) {
+TEST(GraphFuzzTest, RandomGraphsEndWithValuesOrErrors) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
   const GraphSeeds seeds(kGraphSeeds);
@@ -73,7 +75,7 @@ TEST(GraphFuzzTest, RandomGraphs) {
   }
 }
 
-// Compares runs with and without passes.
+// Compares the results of random graphs with and without passes.
 TEST(GraphFuzzTest, RandomGraphsGiveSameResultsRewritten) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
@@ -82,7 +84,7 @@ TEST(GraphFuzzTest, RandomGraphsGiveSameResultsRewritten) {
   int fused_steps = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     std::string graph = Beginning(kept, seed);
-    // Joined graphs offer more to rewrite.
+    // Joined graphs contain more nodes that passes can rewrite.
     if (seed % 2 == 0) graph = JoinGraphs(graph, kept[seed * 7 % kept.size()]);
     graph = MutateGraph(graph, seed * 1000 + 1);
     KeepGraph(graph);
@@ -94,11 +96,13 @@ TEST(GraphFuzzTest, RandomGraphsGiveSameResultsRewritten) {
   RecordProperty("equal_values", equal_values);
   RecordProperty("fused_steps", fused_steps);
   EXPECT_GT(fused_steps, static_cast<int>(seeds.end - seeds.begin) / 20);
-  // Most graphs are mutations of graphs that return values.
+  // At least a quarter of the steps must return values, because most graphs are
+  // mutations of graphs that do.
   EXPECT_GE(equal_values, static_cast<int>(seeds.end - seeds.begin) / 4);
 }
 
-// Nodes must behave the same inside a function, in branches and with passes.
+// Nodes must behave the same if they are moved into functions and called there,
+// also in branches and with passes.
 TEST(GraphFuzzTest, RandomGraphsGiveSameResultsAsFunctions) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
@@ -126,7 +130,7 @@ TEST(GraphFuzzTest, RandomGraphsGiveSameResultsAsFunctions) {
   EXPECT_GE(equal_values, static_cast<int>(seeds.end - seeds.begin) / 8);
 }
 
-TEST(GraphMutatorTest, IsTheSameForTheSameSeed) {
+TEST(GraphMutatorTest, MutatedGraphIsTheSameForTheSameSeed) {
   const std::string graph = MutateGraph("", 7);
   EXPECT_EQ(MutateGraph("", 7), graph);
   EXPECT_EQ(MutateGraph(graph, 8), MutateGraph(graph, 8));
@@ -189,8 +193,8 @@ std::string FloatConst(absl::string_view name, int value) {
                       "tensor_shape {} float_val: ", value, " } } } }\n");
 }
 
-// Checks that moving nodes into functions does not change the results,
-// whichever nodes move. `found` must occur in some of the outlined graphs.
+// Moves some nodes into a function, chosen by several seeds. Checks that the
+// results do not change. `found` must occur in some of the resulting graphs.
 void ExpectSameByWayOfFunctions(const std::string& nodes,
                                 absl::string_view found) {
   const std::string graph =

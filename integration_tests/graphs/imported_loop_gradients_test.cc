@@ -1,5 +1,6 @@
-// Checks that Weft differentiates loops and branches in graphs written by
-// TensorFlow: its gradients equal TensorFlow's own gradients in the same graph.
+// Checks that Weft can differentiate loops and branches in graphs written by
+// TensorFlow. Weft's gradients must equal those that TensorFlow added to the
+// same graph.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +20,7 @@
 namespace weft {
 namespace {
 
-// The `fetches` are TensorFlow's gradients of `y` with respect to `xs`.
+// `fetches` names TensorFlow's gradients of `y` with respect to `xs`.
 struct Gradients {
   std::string y;
   std::vector<std::string> xs;
@@ -124,7 +125,8 @@ std::string NameOf(const testing::TestParamInfo<Case>& info) {
   return absl::StrReplaceAll(info.param.file, {{"/", "_"}, {".pb", ""}});
 }
 
-// Functions called by While, with the lists used by TensorFlow's own gradients.
+// Returns a graph whose While nodes call functions, with the TensorLists that
+// TensorFlow's gradients use.
 Case FunctionalLoops(const std::string& file) {
   Case c = {absl::StrCat("functions/while_v2_gradient/", file),
             {{"value:0", {"x:0", "w:0"}, {"dx:0", "dw:0"}}},
@@ -153,7 +155,7 @@ Case FunctionalBranches(const std::string& file) {
   return c;
 }
 
-// A function with a gradient function in the library.
+// Returns a graph with a function whose gradient function is in its library.
 Case GradientOfItsOwn() {
   return {"functions/symbolic_gradient/graph.pb",
           {{"z:0", {"x:0"}, {"gz:0"}}},
@@ -171,7 +173,7 @@ void ExpectClose(const Tensor& ours, const Tensor& theirs) {
   }
 }
 
-TEST_P(ImportedLoopGradientsTest, MatchTensorFlow) {
+TEST_P(ImportedLoopGradientsTest, GradientsMatchTensorFlow) {
   const Case& one = GetParam();
   ASSERT_OK_AND_ASSIGN(
       const std::string graph_def,
@@ -224,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(All, ImportedLoopGradientsTest,
                                          GradientOfItsOwn()),
                          NameOf);
 
-// Two functions: x * x, and x times a random number.
+// The library has two functions: the square of x, and x times a random number.
 constexpr char kLibrary[] = R"(
 library {
   function {
@@ -270,8 +272,9 @@ Output Call(const Scope& scope, const char* function, const Output& x) {
        {"f", NameAttrList{function, std::make_shared<AttrMap>()}}});
 }
 
-// Computes x^(2^n); its gradient is 2^n x^(2^n - 1).
-TEST(CallGradientsTest, CallsInALoop) {
+// Computes x^(2^n) by calling a square function n times. The gradient is 2^n
+// x^(2^n - 1).
+TEST(CallGradientsTest, CallsInALoopAreDifferentiated) {
   const Scope root = Scope::Root();
   ASSERT_OK(ImportGraphDefText(kLibrary, root.graph()));
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});

@@ -1,5 +1,5 @@
-// Checks that gradients through nested loops and branches match differences of
-// the function, and that loops compute the right values.
+// Checks that loops compute the right values, and that gradients through nested
+// loops and branches match numerical differences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,14 +24,14 @@ using Values = std::vector<Output>;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Inputs of the differentiated function: x and w are double vectors of size 3;
-// n is the number of iterations.
+// Inputs of the differentiated function. x and w are double vectors of size 3,
+// and n is the number of iterations.
 struct Inputs {
   Output x, w, n;
 };
 using Function = std::function<Values(const Scope& root, const Inputs& in)>;
 
-// Repeats v = step(v) n times, starting with x.
+// Returns the result of repeating v = step(v) n times, starting with x.
 Values Repeat(const Scope& root, const Inputs& in, int parallel,
               const std::function<Output(const Scope&, const Output& i,
                                          const Output& v)>& step) {
@@ -51,7 +51,8 @@ class LoopGradientsTest : public testing::Test {
   }
   static void TearDownTestSuite() { delete process_; }
 
-  // Checks zero, one and several iterations.
+  // Checks the gradients of `function` for each number of iterations in
+  // `counts`.
   static void Check(const Function& function,
                     std::initializer_list<int> counts = {0, 1, 4},
                     bool same_shape = true) {
@@ -85,7 +86,7 @@ class LoopGradientsTest : public testing::Test {
   static inline Process* process_ = nullptr;
 };
 
-TEST_F(LoopGradientsTest, Product) {
+TEST_F(LoopGradientsTest, ProductIsDifferentiated) {
   for (const int parallel : {1, 2, 10}) {
     Check([&](const Scope& root, const Inputs& in) {
       return Values{Repeat(root, in, parallel,
@@ -96,7 +97,7 @@ TEST_F(LoopGradientsTest, Product) {
   }
 }
 
-TEST_F(LoopGradientsTest, FunctionsThatNeedTheirOutputs) {
+TEST_F(LoopGradientsTest, FunctionsMayNeedTheirOutputs) {
   Check([&](const Scope& root, const Inputs& in) {
     const Values last = Repeat(
         root, in, 10, [&](const Scope& s, const Output& i, const Output& v) {
@@ -108,7 +109,7 @@ TEST_F(LoopGradientsTest, FunctionsThatNeedTheirOutputs) {
   });
 }
 
-TEST_F(LoopGradientsTest, UnknownShapes) {
+TEST_F(LoopGradientsTest, UnknownShapesAreAllowed) {
   Check(
       [&](const Scope& root, const Inputs& in) {
         return Values{Repeat(
@@ -120,8 +121,9 @@ TEST_F(LoopGradientsTest, UnknownShapes) {
       {0, 1, 3}, /*same_shape=*/false);
 }
 
-// Of several loop variables, only one affects the result, through another one.
-TEST_F(LoopGradientsTest, VariablesUsedOnlyByOtherVariables) {
+// The loop has several variables. Only one of them determines the result, and
+// another one affects it indirectly.
+TEST_F(LoopGradientsTest, IndirectlyUsedVariablesHaveGradients) {
   Check([&](const Scope& root, const Inputs& in) {
     const Values last = ops::WhileLoop(
         root, {0, in.x, in.w},
@@ -136,14 +138,15 @@ TEST_F(LoopGradientsTest, VariablesUsedOnlyByOtherVariables) {
   });
 }
 
-TEST_F(LoopGradientsTest, LoopsInLoops) {
+TEST_F(LoopGradientsTest, LoopsInLoopsAreDifferentiated) {
   for (const int parallel : {1, 3}) {
     Check(
         [&](const Scope& root, const Inputs& in) {
           const Values last =
               Repeat(root, in, parallel,
                      [&](const Scope& s, const Output& i, const Output& v) {
-                       // The number of iterations is the outer loop's index.
+                       // The index of the outer loop is the number of
+                       // iterations of the inner loop.
                        const Values inner = ops::WhileLoop(
                            s, {0, v},
                            [&](const Scope& t, const Values& u) {
@@ -164,7 +167,7 @@ TEST_F(LoopGradientsTest, LoopsInLoops) {
   }
 }
 
-TEST_F(LoopGradientsTest, ThreeLoops) {
+TEST_F(LoopGradientsTest, ThreeNestedLoopsAreDifferentiated) {
   Check(
       [&](const Scope& root, const Inputs& in) {
         const auto twice =
@@ -196,7 +199,7 @@ TEST_F(LoopGradientsTest, ThreeLoops) {
       {0, 1, 2});
 }
 
-TEST_F(LoopGradientsTest, Branches) {
+TEST_F(LoopGradientsTest, BranchesAreDifferentiated) {
   for (const bool taken : {false, true}) {
     Check(
         [&](const Scope& root, const Inputs& in) {
@@ -214,7 +217,7 @@ TEST_F(LoopGradientsTest, Branches) {
   }
 }
 
-TEST_F(LoopGradientsTest, BranchesInLoops) {
+TEST_F(LoopGradientsTest, BranchesInLoopsAreDifferentiated) {
   for (const bool taken : {false, true}) {
     Check([&](const Scope& root, const Inputs& in) {
       const Output p = root.ToOutput(Tensor::Scalar(taken));
@@ -242,7 +245,7 @@ TEST_F(LoopGradientsTest, BranchesInLoops) {
 }
 
 // The inner loop runs in one branch of some iterations only.
-TEST_F(LoopGradientsTest, LoopsInBranchesInLoops) {
+TEST_F(LoopGradientsTest, LoopsInBranchesInLoopsHaveGradients) {
   for (const int parallel : {1, 10}) {
     Check([&](const Scope& root, const Inputs& in) {
       const Values last = Repeat(
@@ -269,7 +272,7 @@ TEST_F(LoopGradientsTest, LoopsInBranchesInLoops) {
   }
 }
 
-TEST_F(LoopGradientsTest, LoopsInBranches) {
+TEST_F(LoopGradientsTest, LoopsInBranchesAreDifferentiated) {
   for (const bool taken : {false, true}) {
     Check([&](const Scope& root, const Inputs& in) {
       const Output p = root.ToOutput(Tensor::Scalar(taken));
@@ -286,7 +289,7 @@ TEST_F(LoopGradientsTest, LoopsInBranches) {
   }
 }
 
-TEST_F(LoopGradientsTest, MapsFoldsAndScans) {
+TEST_F(LoopGradientsTest, MapsFoldsAndScansAreDifferentiated) {
   Check(
       [&](const Scope& root, const Inputs& in) {
         const ops::FoldFunction step = [&](const Scope& s, const Values& a,
@@ -322,9 +325,9 @@ TEST_F(LoopGradientsTest, MapsFoldsAndScans) {
       {0});
 }
 
-// Gathers rows of an invariant matrix: its gradient has as many rows as were
-// gathered.
-TEST_F(LoopGradientsTest, RowsOfAnInvariant) {
+// Gathers rows of a matrix that is a loop invariant. The sparse gradient has
+// one row for each gathered row.
+TEST_F(LoopGradientsTest, RowsOfALoopInvariantAreDifferentiated) {
   Check([&](const Scope& root, const Inputs& in) {
     const Output table = ops::Stack(root, {in.x, in.w, in.x});
     const Values last = Repeat(
@@ -336,7 +339,7 @@ TEST_F(LoopGradientsTest, RowsOfAnInvariant) {
   });
 }
 
-TEST_F(LoopGradientsTest, StopsAtValuesWithoutGradient) {
+TEST_F(LoopGradientsTest, ValuesWithoutGradientStopIt) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
   const Output w = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
@@ -353,8 +356,8 @@ TEST_F(LoopGradientsTest, StopsAtValuesWithoutGradient) {
   EXPECT_TRUE(gradients[1].IsNone());
 }
 
-// The body itself computes the gradient of a step.
-TEST_F(LoopGradientsTest, InsideABody) {
+// The loop body calls AddGradients itself, for a step of gradient descent.
+TEST_F(LoopGradientsTest, BodyMayComputeGradients) {
   const Scope root = Scope::Root();
   const Output target = root.ToOutput(Tensor::Vector({2.0f, -1.0f}));
   const Values last = ops::WhileLoop(
@@ -377,16 +380,16 @@ TEST_F(LoopGradientsTest, InsideABody) {
   EXPECT_NEAR(found.flat<float>()[1], -1, 1e-4);
 }
 
-// Set by WEFT_LOOP_ITERATIONS in the environment; tools/nightly.sh sets a
-// million.
+// Returns the number of iterations set by WEFT_LOOP_ITERATIONS in the
+// environment, 2000 by default. tools/nightly.sh sets a million.
 int NumIterations() {
   const char* text = std::getenv("WEFT_LOOP_ITERATIONS");
   int count = 0;
   return text != nullptr && absl::SimpleAtoi(text, &count) ? count : 2000;
 }
 
-// If a step does not compute the gradients of a graph, thousands of iterations
-// need the memory of a few.
+// A graph contains gradients of a loop, but the step does not compute them.
+// Then thousands of iterations need only the memory of a few.
 TEST_F(LoopGradientsTest, UnusedGradientsKeepNoMemory) {
   constexpr int64_t kBytes = 128 << 10;
   const Scope root = Scope::Root();
@@ -410,12 +413,14 @@ TEST_F(LoopGradientsTest, UnusedGradientsKeepNoMemory) {
     EXPECT_THAT((*session)->Run({{n, Tensor::Scalar(count)}, {x, value}},
                                 Values{fetch}),
                 IsOk());
-    // Memory of frames and iterations, which are not tensors.
+    // The growth of memory outside of tensors, for example for frames and
+    // iterations.
     grown = process.usage().resident_bytes - before;
     return process.buffers().stats().peak_bytes_in_use;
   };
   EXPECT_LT(peak(NumIterations(), last[1]), 40 * kBytes);
-  // The first steps of a program allocate memory that is kept.
+  // The first steps of a program allocate memory that it keeps, which matters
+  // only in short runs.
   if (NumIterations() > 100'000) {
     EXPECT_LT(grown, 64 << 20);
   }
@@ -461,8 +466,8 @@ TEST_F(LoopGradientsTest, LoopWithTwoConditionsIsRejected) {
                        "only one of its loop"));
 }
 
-// A constant x enters the loop like any other x.
-TEST_F(LoopGradientsTest, Constants) {
+// A constant x has a gradient, whether a loop or a branch uses it.
+TEST_F(LoopGradientsTest, GradientsOfConstantsAreComputed) {
   for (const bool taken : {false, true}) {
     const Scope root = Scope::Root();
     const Output x = root.ToOutput(Tensor::Vector({2.0f, 3.0f}));
@@ -492,7 +497,7 @@ TEST_F(LoopGradientsTest, Constants) {
   }
 }
 
-// Each call has its own gradient arrays.
+// Each call of AddGradients uses its own gradient arrays.
 TEST_F(LoopGradientsTest, TwoCallsUseSeparateGradientArrays) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});
@@ -514,9 +519,9 @@ TEST_F(LoopGradientsTest, TwoCallsUseSeparateGradientArrays) {
   EXPECT_THAT(values[1].flat<float>(), ElementsAre(2, 4, 6));
 }
 
-// Nothing runs in a branch that is not taken, even if its control inputs
-// outside run.
-TEST_F(LoopGradientsTest, BranchWithOutsideControlInput) {
+// If a branch is not taken, none of its nodes may run, even if its control
+// inputs from outside of the branch run.
+TEST_F(LoopGradientsTest, OutsideControlInputDoesNotRunUntakenBranch) {
   const Scope root = Scope::Root();
   const Output p = ops::Placeholder(root, DT_BOOL, {.shape = {}});
   const Operation outside = root.AddNode("NoOp", {});
@@ -537,8 +542,8 @@ TEST_F(LoopGradientsTest, BranchWithOutsideControlInput) {
   }
 }
 
-// Nodes that depend only on invariants run as often as the body.
-TEST_F(LoopGradientsTest, BodyOfInvariantsOnly) {
+// Nodes in the body that depend only on loop invariants run in each iteration.
+TEST_F(LoopGradientsTest, BodyMayUseInvariantsOnly) {
   const Scope root = Scope::Root();
   const Output x =
       ops::Placeholder(root, DT_FLOAT, {.shape = PartialShape::Scalar()});
@@ -562,8 +567,9 @@ TEST_F(LoopGradientsTest, BodyOfInvariantsOnly) {
   EXPECT_EQ(total.scalar<float>(), 6);
 }
 
-// The Case is in a function, and its index may be out of range.
-TEST_F(LoopGradientsTest, CaseInsideLoop) {
+// The Case is inside a function that the loop calls. Its index may be out of
+// range.
+TEST_F(LoopGradientsTest, CaseInsideLoopIsDifferentiated) {
   for (const size_t num_branches : {1, 2, 3}) {
     Check([&](const Scope& root, const Inputs& in) {
       return Values{Repeat(
@@ -582,10 +588,10 @@ TEST_F(LoopGradientsTest, CaseInsideLoop) {
   }
 }
 
-// In iterations that take the other branch, the zero gradients of this one are
-// dead, although their shape is invariant. One Merge combines both branches'
-// gradients of w.
-TEST_F(LoopGradientsTest, BranchWithZeroGradient) {
+// The gradient of one branch is a tensor of zeros. In iterations that take the
+// other branch, these zeros are dead, although their shape is a loop invariant.
+// A Merge combines the gradients of w from both branches.
+TEST_F(LoopGradientsTest, BranchWithZeroGradientIsDifferentiated) {
   const Tensor ones = Tensor::Vector({1.0, 1.0, 1.0});
   const std::function<Output(const Scope&, const Output&)> flat[] = {
       [](const Scope& s, const Output& w) { return ops::Sign(s, w); },
@@ -628,7 +634,7 @@ Output ItemAt(const Scope& s, const Output& list, const Output& i) {
                      {{"element_dtype", DT_DOUBLE}});
 }
 
-TEST_F(LoopGradientsTest, ListsOutsideOfLoops) {
+TEST_F(LoopGradientsTest, ListsOutsideOfLoopsAreDifferentiated) {
   Check(
       [](const Scope& s, const Inputs& in) {
         Output list = s.AddOutput("TensorListPushBack", {EmptyList(s), in.x});
@@ -650,9 +656,9 @@ TEST_F(LoopGradientsTest, ListsOutsideOfLoops) {
       {1});
 }
 
-// No item is gathered twice, because in TensorFlow one of its gradients would
-// then overwrite the other.
-TEST_F(LoopGradientsTest, ListsJoinedAndSplit) {
+// Gathers each item only once. If an item were gathered twice, one of its
+// gradients would overwrite the other in TensorFlow.
+TEST_F(LoopGradientsTest, JoinedAndSplitListsAreDifferentiated) {
   Check(
       [](const Scope& s, const Inputs& in) {
         const Output rows = ops::Stack(s, {in.x, in.w, ops::Mul(s, in.x, 3.0)});
@@ -688,7 +694,7 @@ TEST_F(LoopGradientsTest, ListsJoinedAndSplit) {
       {1});
 }
 
-TEST_F(LoopGradientsTest, ListPushedToInLoop) {
+TEST_F(LoopGradientsTest, ListPushedToInLoopIsDifferentiated) {
   Check([](const Scope& root, const Inputs& in) {
     const Values results = ops::WhileLoop(
         root, {0, in.x, EmptyList(root)},
@@ -704,7 +710,7 @@ TEST_F(LoopGradientsTest, ListPushedToInLoop) {
   });
 }
 
-TEST_F(LoopGradientsTest, ListsReadAndSetInLoop) {
+TEST_F(LoopGradientsTest, ListReadAndSetInLoopIsDifferentiated) {
   Check([](const Scope& root, const Inputs& in) {
     const Output rows =
         ops::Stack(root, {in.x, in.w, ops::Mul(root, in.x, 2.0), in.x, in.w});

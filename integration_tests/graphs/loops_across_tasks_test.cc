@@ -1,6 +1,6 @@
-// Tests loops whose nodes are on several devices, from a user's perspective:
-// over the devices of an in-process session, tasks of one process, tasks over
-// sockets, and tasks over the simulated network.
+// Tests loops whose nodes are on several devices, from a user's perspective.
+// The devices belong to one in-process session, to tasks of one process, to
+// tasks connected by sockets, or to tasks connected by a simulated network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ std::string NameOf(const ::testing::TestParamInfo<Home>& info) {
   return "Simulated";
 }
 
-// Place provides three devices for a graph, and a session on them.
+// Place provides three devices for a graph, and sessions that use them.
 class Place {
  public:
   explicit Place(Home home, uint64_t seed = 1) {
@@ -55,7 +55,7 @@ class Place {
         .kind = kind, .jobs = {{"ps", 1}, {"worker", 2}}, .seed = seed});
   }
 
-  // Device 0 is on the session's task.
+  // Returns the name of device i. Device 0 is on the session's task.
   std::string device(int i) const {
     if (cluster_ == nullptr) return absl::StrCat("/cpu:", i);
     return i == 2 ? "/job:ps/task:0/cpu:0"
@@ -75,7 +75,7 @@ class Place {
     return session.ok() ? *std::move(session) : nullptr;
   }
 
-  // Checks that every sent value was received, or dropped with its step.
+  // Checks that each sent value was received, or was dropped with its step.
   void ExpectNothingLeft() {
     if (cluster_ == nullptr) return;
     for (const auto& [job, tasks] : cluster_->spec().jobs()) {
@@ -101,8 +101,8 @@ struct WhileOptions {
   int parallel_iterations = 10;
 };
 
-// Builds for (v = begin; condition(v); v = body(v)) and returns the final v.
-// The loop's nodes for value i are on the device of scopes[i].
+// Builds the loop for (v = begin; condition(v); v = body(v)) and returns the
+// final v. The nodes for value i of v are on the device of scopes[i].
 Values While(const std::vector<Scope>& scopes, const Values& begin,
              const std::function<Output(const Values&)>& condition,
              const std::function<Values(const Values&)>& body,
@@ -130,13 +130,13 @@ Values While(const std::vector<Scope>& scopes, const Values& begin,
   return exits;
 }
 
-// Makes a value from outside the loop `name` available in each iteration.
+// Makes a value from outside available in each iteration of loop `name`.
 Output Invariant(const Scope& scope, const Output& value,
                  const std::string& name = "loop") {
   return ops::Enter(scope, value, name, {.is_constant = true});
 }
 
-// Programs builds graphs that use all three devices.
+// Programs builds graphs that use all three devices of a Place.
 class Programs {
  public:
   explicit Programs(const Place& place) : place_(place) {}
@@ -152,8 +152,8 @@ class Programs {
         scope, ops::Less(scope, value, Invariant(scope, bound, loop)));
   }
 
-  // Returns a loop that adds 1 on device `body` until it reaches `limit`.
-  // Device `condition` evaluates the condition.
+  // Returns a loop that adds 1 on device `body` until the value reaches
+  // `limit`. Device `condition` evaluates the loop condition.
   Output Counter(int condition, int body,
                  const WhileOptions& options = {}) const {
     return While(
@@ -167,8 +167,8 @@ class Programs {
         options)[0];
   }
 
-  // Returns the sum of all i * j for j < i < limit. The outer loop is on device
-  // 0, the inner one on device 1, and the sum on device 2.
+  // Returns the sum of i * j over all j < i < limit. The outer loop is on
+  // device 0, the inner loop on device 1, and the sum on device 2.
   Output Nested() const {
     auto inner = [&](const Output& i, const Output& sum) {
       return While(
@@ -230,7 +230,7 @@ class LoopsAcrossTasksTest : public ::testing::TestWithParam<Home> {
   std::unique_ptr<Session> session_;
 };
 
-TEST_P(LoopsAcrossTasksTest, BodyOnAnotherTask) {
+TEST_P(LoopsAcrossTasksTest, BodyMayRunOnAnotherTask) {
   Output count = program_.Counter(/*condition=*/0, /*body=*/1);
   for (float limit : {0.0f, 1.0f, 2.0f, 100.0f}) {
     EXPECT_EQ(Run(count, limit), limit);
@@ -238,13 +238,13 @@ TEST_P(LoopsAcrossTasksTest, BodyOnAnotherTask) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, ConditionOnAnotherTask) {
+TEST_P(LoopsAcrossTasksTest, ConditionMayRunOnAnotherTask) {
   Output count = program_.Counter(/*condition=*/1, /*body=*/0);
   for (float limit : {0.0f, 1.0f, 30.0f}) EXPECT_EQ(Run(count, limit), limit);
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, ParallelIterationsDoNotMatter) {
+TEST_P(LoopsAcrossTasksTest, ParallelIterationsDoNotChangeResults) {
   for (int parallel : {1, 2, 32}) {
     Output count = program_.Counter(1, 2,
                                     {.name = absl::StrCat("loop", parallel),
@@ -254,7 +254,7 @@ TEST_P(LoopsAcrossTasksTest, ParallelIterationsDoNotMatter) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, EachValueOnAnotherTask) {
+TEST_P(LoopsAcrossTasksTest, EachValueMayBeOnAnotherTask) {
   const std::vector<Scope> scopes = {on(0), on(1)};
   const Values sums = While(
       scopes, {program_.Const(0, 0), program_.Const(2, 0)},
@@ -271,7 +271,7 @@ TEST_P(LoopsAcrossTasksTest, EachValueOnAnotherTask) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, InvariantUsedOnAnotherTask) {
+TEST_P(LoopsAcrossTasksTest, InvariantMayBeUsedOnAnotherTask) {
   Output x = ops::Placeholder(on(2), DT_FLOAT);
   const Values result = While(
       {on(0), on(0)}, {program_.Const(0, 0), program_.Const(0, 1)},
@@ -279,7 +279,8 @@ TEST_P(LoopsAcrossTasksTest, InvariantUsedOnAnotherTask) {
         return program_.LessThan(0, v[0], program_.limit);
       },
       [&](const Values& v) -> Values {
-        // Device 1 computes this from x only, without values of the loop.
+        // Device 1 computes this value from the invariant x only, without any
+        // loop variable.
         Output twice =
             ops::Add(on(1), Invariant(on(0), x), Invariant(on(0), x));
         return {ops::Add(on(0), v[0], 1.0f), ops::Mul(on(0), v[1], twice)};
@@ -301,9 +302,9 @@ TEST_P(LoopsAcrossTasksTest, LoopsNestOverThreeTasks) {
   place_.ExpectNothingLeft();
 }
 
-// The inner loop depends only on invariants of the outer one. So it also runs
-// in the outer loop's last iteration, in which everything else is dead.
-TEST_P(LoopsAcrossTasksTest, InnerLoopOfInvariants) {
+// The inner loop depends only on invariants of the outer loop. So it also runs
+// in the last iteration of the outer loop, in which all other nodes are dead.
+TEST_P(LoopsAcrossTasksTest, InnerLoopMayUseInvariantsOnly) {
   const Output sum = While(
       {on(0)}, {program_.Const(0, 0)},
       [&](const Values& v) {
@@ -328,8 +329,8 @@ TEST_P(LoopsAcrossTasksTest, InnerLoopOfInvariants) {
   place_.ExpectNothingLeft();
 }
 
-// y = x w^n, multiplied on device 1, with w on device 2; and the same in an
-// outer loop of n iterations: x w^(n n).
+// Differentiates y = x w^n, multiplied on device 1, with w on device 2. An
+// outer loop of n iterations around this loop computes x w^(n n).
 TEST_P(LoopsAcrossTasksTest, GradientsCrossTasks) {
   const Output x = ops::Placeholder(on(0), DT_FLOAT, {.shape = {}});
   const Output w = ops::Placeholder(on(2), DT_FLOAT, {.shape = {}});
@@ -381,9 +382,9 @@ TEST_P(LoopsAcrossTasksTest, GradientsCrossTasks) {
   place_.ExpectNothingLeft();
 }
 
-// Both branches of the body are on other tasks; in each iteration one of them
-// is dead.
-TEST_P(LoopsAcrossTasksTest, DeadValuesInTheBody) {
+// The branches of the body are on two other tasks. In each iteration one of the
+// branches is dead.
+TEST_P(LoopsAcrossTasksTest, BranchesOfTheBodyMayBeOnOtherTasks) {
   const Output value = While(
       {on(0)}, {program_.Const(0, 1)},
       [&](const Values& v) {
@@ -402,7 +403,7 @@ TEST_P(LoopsAcrossTasksTest, DeadValuesInTheBody) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, LoopOnUntakenBranch) {
+TEST_P(LoopsAcrossTasksTest, LoopOnUntakenBranchDoesNotRun) {
   Output taken = ops::Placeholder(on(2), DT_BOOL);
   const auto [otherwise, begin] =
       ops::Switch(on(0), program_.Const(0, 0), taken);
@@ -424,7 +425,7 @@ TEST_P(LoopsAcrossTasksTest, LoopOnUntakenBranch) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, ControlEdgesInLoop) {
+TEST_P(LoopsAcrossTasksTest, ControlEdgesInLoopCrossTasks) {
   const Output count = While(
       {on(0)}, {program_.Const(0, 0)},
       [&](const Values& v) {
@@ -441,7 +442,7 @@ TEST_P(LoopsAcrossTasksTest, ControlEdgesInLoop) {
 }
 
 TEST_P(LoopsAcrossTasksTest, ErrorInIterationEndsTheStep) {
-  // 12 / (3 - i) fails in iteration 3.
+  // The quotient 12 / (3 - i) fails in iteration 3.
   Output one = ops::Const(on(0), 0);
   Output limit = ops::Placeholder(on(0), DT_INT32);
   const Values result = While(
@@ -473,7 +474,7 @@ TEST_P(LoopsAcrossTasksTest, ErrorInIterationEndsTheStep) {
 }
 
 TEST_P(LoopsAcrossTasksTest, UnpartitionableLoopIsRejected) {
-  // The Merge only depends on a value of iteration 0.
+  // The Merge depends only on a value of iteration 0, not on NextIteration.
   Output enter = ops::Enter(on(0), program_.limit, "loop");
   Output early = ops::Neg(on(1).WithName("early"), enter);
   Output merge = ops::LoopMerge(on(0), early).output;
@@ -494,10 +495,10 @@ INSTANTIATE_TEST_SUITE_P(All, LoopsAcrossTasksTest,
                                            Home::kSockets, Home::kSimulated),
                          NameOf);
 
-// Uses real time.
+// Runs endless loops in real time.
 class EndlessLoopTest : public LoopsAcrossTasksTest {};
 
-TEST_P(EndlessLoopTest, EndsAtItsDeadline) {
+TEST_P(EndlessLoopTest, EndlessLoopEndsAtItsDeadline) {
   const Output endless = While(
       {on(0)}, {program_.Const(0, 0)},
       [&](const Values& v) {
@@ -539,8 +540,9 @@ TEST(SimulatedLoopsTest, ResultsMatchInAnyOrder) {
   }
 }
 
-// Memory does not depend on the number of iterations: when a loop has ended,
-// its step keeps no state of the values exchanged in it.
+// The memory of a step does not depend on the number of iterations of its
+// loops. When a loop has ended, its step keeps no state of the values that were
+// sent in the loop.
 TEST(LoopsOfOneProcessTest, StepMemoryDoesNotGrowWithIterations) {
   Place place(Home::kOneProcess);
   Programs program(place);
@@ -564,12 +566,13 @@ TEST(LoopsOfOneProcessTest, StepMemoryDoesNotGrowWithIterations) {
     EXPECT_OK(session->Run({{program.limit, limit}}, end));
   });
   EXPECT_EQ(ScalarOf(session->Run(result)), Programs::NestedResult(kLimit));
-  int num_running = 0;  // a finished task runs no nodes
+  int num_running = 0;  // a task that has finished its part runs no nodes
   for (const char* job : {"ps", "worker"}) {
     const StepTable::Size steps =
         place.cluster().server(job, 0).runtime().steps();
     num_running += steps.running;
-    EXPECT_LE(steps.meetings, 100);  // at most the number of edges
+    // at most the number of edges between tasks
+    EXPECT_LE(steps.meetings, 100);
   }
   EXPECT_GE(num_running, 1);
   EXPECT_OK(session->Run(permit));
@@ -577,7 +580,7 @@ TEST(LoopsOfOneProcessTest, StepMemoryDoesNotGrowWithIterations) {
   place.ExpectNothingLeft();
 }
 
-// A message of a running loop is lost with its connection.
+// While a loop runs, a message is lost together with its connection.
 TEST(SimulatedLoopsTest, LostConnectionEndsTheStep) {
   for (int lost : {1, 5, 17, 40}) {
     SCOPED_TRACE(absl::StrCat("message ", lost, " of the second run"));

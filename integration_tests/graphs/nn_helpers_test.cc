@@ -1,5 +1,5 @@
-// Tests composite functions of tf.nn from a program's perspective. Expected
-// numbers and names are those of TensorFlow 2.21 (tf.compat.v1).
+// Tests composite functions of tf.nn from a program's perspective. The expected
+// numbers and node names are those of TensorFlow 2.21 (tf.compat.v1).
 #include <string>
 #include <vector>
 
@@ -17,7 +17,7 @@ class NnTest : public GraphTest {
   }
 };
 
-TEST_F(NnTest, Moments) {
+TEST_F(NnTest, MomentsMatchTensorFlow) {
   const auto m = nn::Moments(root_, X(), {0});
   EXPECT_EQ(m.mean.name(), "moments/Squeeze:0");
   EXPECT_EQ(m.variance.name(), "moments/Squeeze_1:0");
@@ -39,7 +39,7 @@ TEST_F(NnTest, MomentsOfHalfAreSummedAsFloats) {
               FloatsNear({2049.3f}, 1));
 }
 
-TEST_F(NnTest, WeightedMoments) {
+TEST_F(NnTest, WeightedMomentsMatchTensorFlow) {
   const auto m = nn::WeightedMoments(root_, X(), {0}, Matrix({{1}, {3}}));
   EXPECT_EQ(m.mean.name(), "weighted_moments/Squeeze:0");
   EXPECT_THAT(Run(m.mean), FloatsNear({.625f, 2.5f, 0}));
@@ -50,7 +50,7 @@ TEST_F(NnTest, WeightedMoments) {
   EXPECT_THAT(Run(kept.variance), FloatsNear({3.67346931f, 2.73999977f}));
 }
 
-TEST_F(NnTest, BatchNormalization) {
+TEST_F(NnTest, BatchNormalizationMatchesTensorFlow) {
   const Output y = nn::BatchNormalization(
       root_, X(), Vector({.5f, 1, 1}), Vector({1, 2, .25f}),
       Vector({.1f, .2f, .3f}), Vector({2, 1, .5f}), 1e-3);
@@ -64,7 +64,7 @@ TEST_F(NnTest, BatchNormalization) {
                           -3.99202418f}));
 }
 
-TEST_F(NnTest, L2Normalize) {
+TEST_F(NnTest, L2NormalizeMatchesTensorFlow) {
   const Output y = nn::L2Normalize(root_, X(), {1});
   EXPECT_EQ(y.name(), "l2_normalize:0");
   EXPECT_THAT(Run(y), FloatsNear({.26726124f, -.53452248f, .80178368f,
@@ -88,7 +88,7 @@ TEST_F(NnTest, DropoutMatchesTensorFlow) {
               FloatsNear(expected));
 }
 
-TEST_F(NnTest, DropoutOfWholeRows) {
+TEST_F(NnTest, DropoutMayDropWholeRows) {
   const Output ones = ops::Fill(root_, {64, 3}, 1.0f);
   const std::vector<float> kept = Run(
       nn::Dropout(root_, ones, 0.5, {.noise_shape = Ints({64, 1}), .seed = 3}));
@@ -142,7 +142,7 @@ TEST_F(NnTest, DropoutOfIntegersIsRejected) {
 
 // ---- cross entropies ----
 
-TEST_F(NnTest, SigmoidCrossEntropy) {
+TEST_F(NnTest, SigmoidCrossEntropyMatchesTensorFlow) {
   const Output y = nn::SigmoidCrossEntropyWithLogits(root_, Y(), X());
   EXPECT_EQ(y.name(), "logistic_loss:0");
   EXPECT_THAT(Run(y), FloatsNear({.31326169f, .12692800f, .04858735f,
@@ -155,14 +155,14 @@ TEST_F(NnTest, LargeLogitsDoNotOverflow) {
               FloatsNear({1000, 1000}));
 }
 
-TEST_F(NnTest, WeightedCrossEntropy) {
+TEST_F(NnTest, WeightedCrossEntropyMatchesTensorFlow) {
   const Output y = nn::WeightedCrossEntropyWithLogits(root_, Y(), X(), 2.0);
   EXPECT_EQ(y.name(), "logistic_loss:0");
   EXPECT_THAT(Run(y), FloatsNear({.62652338f, .12692809f, .09717470f,
                                   .97407699f, .03629986f, 1.46989262f}));
 }
 
-TEST_F(NnTest, SoftmaxCrossEntropy) {
+TEST_F(NnTest, SoftmaxCrossEntropyMatchesTensorFlow) {
   const Output y = nn::SoftmaxCrossEntropyWithLogits(root_, Y(), X());
   EXPECT_EQ(y.name(), "softmax_cross_entropy_with_logits_sg/Reshape_2:0");
   EXPECT_THAT(Run(y), FloatsNear({2.26569033f, 2.55440450f}));
@@ -196,7 +196,7 @@ TEST_F(NnTest, SoftmaxCrossEntropyOfUnknownRank) {
               FloatsNear({.69314718f}));
 }
 
-TEST_F(NnTest, OnlyTheSecondVersionHasAGradientForLabels) {
+TEST_F(NnTest, OnlyVersion2DifferentiatesLabels) {
   const Output y = Y(), x = X();
   const Output v1 = nn::SoftmaxCrossEntropyWithLogits(root_, y, x);
   const Output v2 = nn::SoftmaxCrossEntropyWithLogitsV2(root_, y, x);
@@ -243,7 +243,7 @@ TEST_F(NnTest, SoftmaxAlongAnotherAxis) {
                           -.00247565f, -4.01814985f}));
 }
 
-TEST_F(NnTest, InTopK) {
+TEST_F(NnTest, InTopKMatchesTensorFlow) {
   const Output in = nn::InTopK(root_, X(), Ints({2, 0}), 1);
   EXPECT_EQ(in.name(), "in_top_k/InTopKV2:0");
   EXPECT_THAT(Run(ops::Cast(root_, in, DT_FLOAT)), FloatsNear({1, 0}));
@@ -257,7 +257,7 @@ TEST_F(NnTest, MismatchedLabelShapesAreRejected) {
                        "received ([2,3] vs [1,2])."));
 }
 
-TEST_F(NnTest, LabelsOfRankOfLogitsAreRejected) {
+TEST_F(NnTest, LabelsWithRankOfLogitsAreRejected) {
   const Output labels = ops::Reshape(root_, Ints({2, 1}), {2, 1});
   nn::SparseSoftmaxCrossEntropyWithLogits(root_, labels, X());
   EXPECT_THAT(
@@ -286,7 +286,7 @@ TEST_F(NnTest, AxisOutOfRangeIsRejected) {
 class SampledTest : public GraphTest {
  protected:
   static constexpr float kThird = 2 / 17.0f;
-  // Returns np.linspace(-1, 1, 18) as 6 classes of 3.
+  // Returns np.linspace(-1, 1, 18) as the weights of 6 classes with 3 columns.
   Output Weights() {
     std::vector<std::vector<float>> rows(6, std::vector<float>(3));
     for (int i = 0; i < 18; ++i) rows[i / 3][i % 3] = -1 + i * kThird;
@@ -304,7 +304,7 @@ class SampledTest : public GraphTest {
   nn::SampledValues Sampled() { return Sampled(Matrix({{.5f}, {.25f}})); }
 };
 
-TEST_F(SampledTest, NoiseContrastiveEstimation) {
+TEST_F(SampledTest, NceLossMatchesTensorFlow) {
   EXPECT_THAT(Run(nn::NceLoss(root_, Weights(), Biases(), Labels({2, 4}), X(),
                               Sampled())),
               FloatsNear({4.64359903f, 3.66075969f}));
@@ -313,14 +313,14 @@ TEST_F(SampledTest, NoiseContrastiveEstimation) {
               FloatsNear({4.64359903f, .62559092f}));
 }
 
-TEST_F(SampledTest, SeveralTrueClasses) {
+TEST_F(SampledTest, SeveralTrueClassesMatchTensorFlow) {
   const Output counts = Matrix({{.5f, .1f}, {.25f, .6f}});
   EXPECT_THAT(Run(nn::NceLoss(root_, Weights(), Biases(), Labels({2, 1, 4, 5}),
                               X(), Sampled(counts), 2)),
               FloatsNear({6.02685213f, 6.55583429f}));
 }
 
-TEST_F(SampledTest, SampledSoftmax) {
+TEST_F(SampledTest, SampledSoftmaxMatchesTensorFlow) {
   EXPECT_THAT(Run(nn::SampledSoftmaxLoss(root_, Weights(), Biases(),
                                          Labels({2, 4}), X(), Sampled())),
               FloatsNear({2.21746969f, .04300927f}));
@@ -412,7 +412,7 @@ TEST_F(SampledTest, MismatchedRanksAreRejected) {
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "labels must have rank 2"));
 }
 
-TEST_F(SampledTest, SampleIsRequired) {
+TEST_F(SampledTest, MissingSampleIsRejected) {
   nn::SampledSoftmaxLoss(root_, Weights(), Biases(), Labels({2, 4}), X(), {});
   EXPECT_THAT(root_.status(),
               StatusIs(kInvalid, "sampled_candidates must not be null"));

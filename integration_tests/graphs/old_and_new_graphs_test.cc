@@ -1,6 +1,6 @@
-// Tests graphs of older writers, which lack attrs and use older ops, and of
-// newer writers, whose attrs Weft does not know: both can be imported and keep
-// their meaning.
+// Tests graphs of older writers, which lack attrs and use older ops, and graphs
+// of newer writers, which have attrs that Weft does not know. All can be
+// imported and keep their meaning.
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,11 +31,11 @@ constexpr size_t kMaxBytes = 16 << 10;
 
 struct GraphOfCase {
   tf::GraphDef def;
-  std::string imported;  // the imported graph, serialized
+  std::string imported;  // the imported graph, serialized again
 };
 
-// Returns each GraphDef that TensorFlow wrote for a case and that needs no
-// other files.
+// Returns the GraphDef of each conformance case that TensorFlow wrote and that
+// needs no other files.
 std::vector<GraphOfCase> GraphsOfCases() {
   LocalFileSystem fs;
   std::vector<std::string> folders = {kCases};
@@ -81,7 +81,8 @@ class GraphsOfCasesTest : public testing::Test {
 };
 std::vector<GraphOfCase>* GraphsOfCasesTest::graphs_ = nullptr;
 
-// Graphs written before an attr existed lack it.
+// A graph that was written before an attr existed lacks the attr. Import adds
+// its default.
 TEST_F(GraphsOfCasesTest, MissingDefaultsAreFilled) {
   ASSERT_GT(graphs_->size(), 300u);
   int dropped = 0;
@@ -89,7 +90,7 @@ TEST_F(GraphsOfCasesTest, MissingDefaultsAreFilled) {
     tf::GraphDef older = graph.def;
     for (tf::NodeDef& node : *older.mutable_node()) {
       const OpDef* const op = StandardOps()->Find(node.op());
-      if (op == nullptr) continue;  // a function of the graph
+      if (op == nullptr) continue;  // the node calls a function of the graph
       for (const AttrDef& attr : op->attrs) {
         const auto it = node.attr().find(attr.name);
         if (it == node.attr().end() || !attr.default_value) continue;
@@ -144,8 +145,9 @@ TEST_F(GraphsOfCasesTest, NewOpsAndAttrsAreIgnored) {
   }
 }
 
-// Fields missing in Weft's messages are an exception: functions keep them, but
-// a text cannot name them.
+// Compares import from text and from bytes. Fields that Weft's messages do not
+// have are removed first: functions keep these fields from bytes, but text
+// cannot name them.
 TEST_F(GraphsOfCasesTest, TextAndBytesImportAlike) {
   for (const GraphOfCase& graph : *graphs_) {
     Graph from_text(StandardOps()), from_bytes(StandardOps());
@@ -160,7 +162,7 @@ TEST_F(GraphsOfCasesTest, TextAndBytesImportAlike) {
 
 using Attrs = std::vector<std::pair<std::string, std::string>>;
 
-// GraphText writes a graph as text, node by node.
+// GraphText builds the text of a graph, node by node.
 class GraphText {
  public:
   GraphText& Add(const std::string& name, const std::string& op,
@@ -222,7 +224,8 @@ const Attrs kTable = {{"key_dtype", "type: DT_STRING"},
 const Attrs kFill = {{"Tkey", "type: DT_STRING"}, {"Tval", "type: DT_INT64"}};
 const Attrs kFind = {{"Tin", "type: DT_STRING"}, {"Tout", "type: DT_INT64"}};
 
-// Adds ops whose current versions have other names or handles.
+// Adds old ops. Their current versions have other names or other types of
+// handles.
 void AddOldOps(GraphText& graph) {
   graph.Add("top", "TopK", {"x"}, {kFloat, {"k", "i: 2"}})
       .Add("diagonals", "BatchMatrixDiag", {"x"}, {kFloat})
@@ -277,7 +280,7 @@ void AddNewOps(GraphText& graph) {
       .Add("pop", "StackPopV2", {"stack", "^push"}, {kElement});
 }
 
-// Returns a graph as written by TensorFlow before 1.0.
+// Returns a graph as TensorFlow wrote it before 1.0.
 std::string OldGraph() {
   const std::pair<std::string, std::string> kInt = {"T", "type: DT_INT32"};
   GraphText graph;
@@ -309,8 +312,7 @@ std::string OldGraph() {
   return graph.With(5);
 }
 
-// Returns a graph as written by TensorFlow 2, or by a hypothetical later
-// version.
+// Returns a graph as TensorFlow 2 or a hypothetical later version writes it.
 std::string NewGraph() {
   const std::pair<std::string, std::string> kIndices = {"Tidx",
                                                         "type: DT_INT32"};
@@ -380,7 +382,7 @@ std::vector<Tensor> RunGraph(Process& process, const std::string& text) {
   return values.value_or(std::vector<Tensor>());
 }
 
-TEST(OldAndNewGraphsTest, GiveTheSameResults) {
+TEST(OldAndNewGraphsTest, OldAndNewGraphsGiveTheSameResults) {
   Process process({.compute_threads = 1});
   const std::vector<Tensor> old_values = RunGraph(process, OldGraph());
   const std::vector<Tensor> new_values = RunGraph(process, NewGraph());

@@ -29,8 +29,8 @@ using Lines = std::set<std::string>;
 
 constexpr char kFile[] = "integration_tests/testdata/tensorflow_signatures.txt";
 
-// An intended difference: lines only in Weft begin with "+", lines only in
-// TensorFlow with "-".
+// An intended difference between Weft and TensorFlow. Lines that only Weft has
+// begin with "+", and lines that only TensorFlow has begin with "-".
 struct Difference {
   std::string reason;
   Lines lines;
@@ -53,9 +53,9 @@ const std::map<std::string, Difference>& IntendedDifferences() {
   return differences;
 }
 
-// Returns ops that TensorFlow lacks, or that only its own passes create, and
-// the reason. Only the runtime creates them, so no exported graph contains
-// them.
+// Returns the ops that TensorFlow lacks or that only its own passes create,
+// with a reason for each. Only Weft's runtime creates these ops, so no exported
+// graph contains them.
 const std::map<std::string, std::string>& OwnOps() {
   constexpr char kMemory[] =
       "copies between a device's memory and the host's "
@@ -109,7 +109,7 @@ const std::map<std::string, std::string>& OwnOps() {
   return ops;
 }
 
-// Returns the subset that clients may use in their graphs.
+// Returns the subset of OwnOps that clients may use in their graphs.
 const std::set<std::string>& ForUsers() {
   static const auto& ops =
       *new std::set<std::string>{"WaitForVariable", "WaitForRefVariable"};
@@ -134,7 +134,8 @@ std::string Describe(const AttrDef& attr) {
                          : "");
 }
 
-// Describes an op in comparable lines; attributes have no order.
+// Describes an op in lines that can be compared. The lines of attributes are
+// sorted, because their order is irrelevant.
 Lines Describe(const OpDef& op) {
   Lines lines;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -179,7 +180,7 @@ void AddLine(absl::string_view line, OpDefBuilder& builder) {
   } else if (line == "allows_uninitialized_input") {
     builder.AllowsUninitializedInput();
   } else if (absl::StartsWith(line, "removed ")) {
-    // ReadRemovedOps parses this line.
+    // ReadRemovedOps parses these lines.
   } else {
     ADD_FAILURE() << kFile << " has a strange line: " << line;
   }
@@ -206,7 +207,7 @@ std::map<std::string, OpDef> ReadTensorFlowsOps() {
   return ops;
 }
 
-TEST(OpSignaturesTest, MatchTensorFlow) {
+TEST(OpSignaturesTest, SignaturesMatchTensorFlow) {
   const auto theirs = ReadTensorFlowsOps();
   ASSERT_FALSE(theirs.empty());
   std::vector<std::string> missing;
@@ -230,7 +231,7 @@ TEST(OpSignaturesTest, MatchTensorFlow) {
                                << absl::StrJoin(missing, " ");
 }
 
-// The first version without the op, and TensorFlow's advice.
+// The first version that lacks an op, and TensorFlow's advice.
 struct Removal {
   int version = 0;
   std::string advice;

@@ -1,4 +1,4 @@
-// Tests partial runs from a user's perspective, in this process and on
+// Tests partial runs from a user's perspective, within this process and on
 // clusters. The cases are those of TensorFlow's session_test.py and
 // session_partial_run_test.py.
 #include <gmock/gmock.h>
@@ -28,7 +28,8 @@ class PartialRunsTest : public ::testing::TestWithParam<ClusterKind> {
                          Session::Connect(cluster_.target("worker", 0), root_,
                                           cluster_.session_options()));
   }
-  // Begins a run of r1 = a + b on a ps, and r2 = r1 * c on another worker.
+  // Begins a partial run that computes r1 = a + b on a ps and r2 = r1 * c on
+  // another worker.
   absl::StatusOr<std::string> BeginRun() {
     return session_->PartialRunSetup({a_, b_, c_}, {r1_, r2_});
   }
@@ -65,7 +66,7 @@ TEST_P(PartialRunsTest, FeedsAndFetchesMayBeSplit) {
   ASSERT_OK_AND_ASSIGN(const float second,
                        One(run, {{c_, Float(first * 17)}}, r2_));
   EXPECT_EQ(second, 153);
-  // The run has ended.
+  // The run has ended, because all its fetches were returned.
   EXPECT_THAT(session_->PartialRun(run, {}, {}),
               StatusIs(kInvalid, "Must run 'setup' before"));
   ExpectNothingRuns();
@@ -186,7 +187,8 @@ TEST_P(PartialRunsTest, ThreadsMayShareARun) {
   ExpectNothingRuns();
 }
 
-// The op that may change the variable waits for a later feed.
+// A fetched variable does not wait for the op that changes the variable, which
+// needs a later feed.
 TEST_P(PartialRunsTest, FetchedRefDoesNotWaitForLaterFeed) {
   ops::Variable v(root_.WithDevice(kPs).WithName("v"), 1.0f,
                   {.use_resource = false});
@@ -198,7 +200,7 @@ TEST_P(PartialRunsTest, FetchedRefDoesNotWaitForLaterFeed) {
   EXPECT_EQ(One(run, {{a_, Float(5)}}, assign).value_or(-1), 5);
 }
 
-// A value of a branch that is not taken would never arrive.
+// A value in an untaken branch never arrives, so fetching it is an error.
 TEST_P(PartialRunsTest, FetchOfDeadValueIsAnError) {
   const Output yes = ops::Placeholder(root_.WithName("yes"), DT_BOOL);
   const auto choice = ops::Switch(root_.WithDevice(kPs), a_, yes);

@@ -1,7 +1,7 @@
-// Tests random nested loops, branches, functions and arrays: a graph returns
-// the results of the program, with passes and without. With modified loops it
-// ends with a value or an error. integration_tests/testing/graph_seeds.h
-// selects the seeds.
+// Tests graphs of random programs with nested loops, branches, functions and
+// arrays. A graph must return the same results as its program, with and without
+// passes. If its loops are modified, it must end with a value or an error.
+// integration_tests/testing/graph_seeds.h selects the seeds.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,7 +22,7 @@ constexpr uint64_t kLoopSeeds = 40;
 
 constexpr int kNumArgs = 3;
 
-// The graph of a program, with placeholders "x0", ...
+// The graph of a random program, with placeholders "x0", "x1" and so on.
 struct ProgramGraph {
   explicit ProgramGraph(const Block& block) {
     for (int i = 0; i < kNumArgs; ++i) {
@@ -96,7 +96,7 @@ TEST_F(RandomLoopsTest, ResultsMatchReference) {
   }
 }
 
-// The results of a malformed graph are unspecified, but it must terminate.
+// A malformed graph may return any result, but it must terminate.
 TEST_F(RandomLoopsTest, MalformedLoopsTerminate) {
   const GraphSeeds seeds(kLoopSeeds);
   int runs = 0;

@@ -41,10 +41,10 @@ struct Row {
 };
 
 struct Table {
-  std::map<DataType, Bits> unary, binary;  // operands
+  std::map<DataType, Bits> unary, binary;  // operands for unary and binary ops
   std::vector<Row> rows;
 
-  // One list of operands for each input of the row's op.
+  // Returns one list of operands for each input of the op in `row`.
   std::vector<Bits> OperandsOf(const Row& row) const {
     const Bits& alone = unary.at(row.type);
     if (row.values.size() == alone.size()) return {alone};
@@ -59,7 +59,8 @@ struct Table {
   }
 };
 
-// Returns the mantissa bits of floating-point types; 0 for other types.
+// Returns the number of mantissa bits of a floating-point type, or 0 for other
+// types.
 int MantissaBits(DataType type) {
   switch (type) {
     case DT_DOUBLE:
@@ -116,8 +117,8 @@ Bits ParseOperands(DataType type, absl::Span<const std::string> words) {
   return bits;
 }
 
-// A row with the values of an earlier row is "OP TYPE = OTHER". "OP TYPE none"
-// has no values, because TensorFlow has no such kernel.
+// Parses a row of the table. "OP TYPE = OTHER" has the values of an earlier
+// row. "OP TYPE none" has no values, because TensorFlow lacks this kernel.
 Row ParseRow(const Words& words, const std::vector<Row>& before) {
   Row row;
   row.op = words[0];
@@ -159,8 +160,9 @@ const Table& TheTable() {
   return table;
 }
 
-// Returns a vector of bits[begin ... begin + n), wrapping around at the end.
-// Its memory begins `offset` elements after an aligned address.
+// Returns a vector of n elements of `bits`, starting at `begin` and wrapping
+// around at the end. Its memory begins `offset` elements after an aligned
+// address.
 Tensor MakeVector(DataType type, const Bits& bits, size_t begin, size_t n,
                   size_t offset = 0) {
   const size_t size = SizeOf(type);
@@ -193,27 +195,28 @@ Words NotationsOf(const Tensor& tensor) {
 }
 
 // Returns the allowed difference from TensorFlow's result in units in the last
-// place. TensorFlow is not exact either: its vector functions are polynomials.
+// place. TensorFlow's results are not exact either, because its vector
+// functions are polynomial approximations.
 uint64_t Tolerance(DataType type) { return MantissaBits(type) < 23 ? 1 : 16; }
 
-// Returns whether a row is not compared, because TensorFlow's results are worse
-// or Weft has none.
+// Returns whether a row is not compared because TensorFlow's results are worse.
 bool IsNotCompared(const std::string& op, DataType type) {
-  // TensorFlow computes exp(x) - 1 for small x, and Digamma near its poles,
-  // with few digits.
+  // In TensorFlow, exp(x) - 1 for small x (in Elu and Selu) and Digamma near
+  // its poles have few correct digits.
   static const auto& ops = *new std::set<std::string>{"Elu", "Selu", "Digamma"};
-  // TensorFlow rounds to 16 bits after each operation.
+  // For 16-bit types, TensorFlow rounds to 16 bits after each operation.
   static const auto& in_16_bits = *new std::set<std::string>{
       "FloorDiv",     "InvGrad",  "ReciprocalGrad", "RsqrtGrad",
       "SoftsignGrad", "Softplus", "TanhGrad"};
   if (MantissaBits(type) == 0) return false;
-  // TensorFlow returns NaN for large numbers
+  // TensorFlow returns NaN for large numbers.
   if (op == "Erf" && type == DT_DOUBLE) return true;
   return ops.contains(op) ||
          (MantissaBits(type) < 23 && in_16_bits.contains(op));
 }
 
-// Of two zeros, TensorFlow's choice depends on the type.
+// Returns whether both results are zeros. Which of two zeros with different
+// signs TensorFlow's Maximum and Minimum return depends on the type.
 bool AreZeros(const std::string& op, DataType type, uint64_t got,
               const std::string& want) {
   return (op == "Maximum" || op == "Minimum") && want != "nan" && want != "?" &&
@@ -235,7 +238,7 @@ bool IsNear(uint64_t got, const std::string& want, DataType type,
   return (a > b ? a - b : b - a) <= tolerance;
 }
 
-// Runs the kernels of one op for one type on bits.
+// Runs the kernel of one op for one type on vectors that are given as bits.
 class SpecialValuesTest : public ::testing::TestWithParam<Row> {
  protected:
   static void SetUpTestSuite() {
@@ -249,7 +252,7 @@ class SpecialValuesTest : public ::testing::TestWithParam<Row> {
     ASSERT_OK_AND_ASSIGN(kernel_, harness_->Make(GetParam().op, types));
   }
 
-  // Operands that the op rejects are replaced by 1.
+  // Returns the operands, where those that the op rejects are replaced by 1.
   std::vector<Bits> AcceptedOperands() const {
     std::vector<Bits> accepted = operands_;
     for (size_t i = 0; i < GetParam().values.size(); ++i) {
@@ -274,7 +277,7 @@ class SpecialValuesTest : public ::testing::TestWithParam<Row> {
     return Run(std::move(inputs));
   }
 
-  // Runs each element in a separate vector.
+  // Runs the op on each element in a separate vector.
   Words RunAlone(const std::vector<Bits>& operands) {
     Words results;
     for (size_t i = 0; i < operands[0].size(); ++i) {
@@ -299,7 +302,7 @@ class SpecialValuesTest : public ::testing::TestWithParam<Row> {
 };
 KernelTestHarness* SpecialValuesTest::harness_ = nullptr;
 
-TEST_P(SpecialValuesTest, MatchTensorFlow) {
+TEST_P(SpecialValuesTest, ResultsMatchTensorFlow) {
   const Row& row = GetParam();
   const std::vector<Bits> operands = AcceptedOperands();
   ASSERT_OK_AND_ASSIGN(const Tensor result,
@@ -318,7 +321,7 @@ TEST_P(SpecialValuesTest, MatchTensorFlow) {
   }
 }
 
-TEST_P(SpecialValuesTest, AreRejectedLikeInTensorFlow) {
+TEST_P(SpecialValuesTest, OperandsAreRejectedLikeInTensorFlow) {
   for (size_t i = 0; i < GetParam().values.size(); ++i) {
     if (GetParam().values[i] != "!") continue;
     EXPECT_EQ(RunVector(operands_, i, 1).status().code(),
@@ -327,7 +330,7 @@ TEST_P(SpecialValuesTest, AreRejectedLikeInTensorFlow) {
   }
 }
 
-TEST_P(SpecialValuesTest, GiveTheSameBitsAtAnyOffset) {
+TEST_P(SpecialValuesTest, BitsAreTheSameAtAnyOffset) {
   const std::vector<Bits> operands = AcceptedOperands();
   const Words alone = RunAlone(operands);
   for (size_t n : {7, 16, 33}) {
@@ -347,7 +350,7 @@ TEST_P(SpecialValuesTest, GiveTheSameBitsAtAnyOffset) {
   }
 }
 
-TEST_P(SpecialValuesTest, GiveTheSameBitsBesideAScalar) {
+TEST_P(SpecialValuesTest, BitsAreTheSameBesideAScalar) {
   const std::vector<Bits> operands = AcceptedOperands();
   if (operands.size() != 2) return;  // nothing to broadcast
   const DataType type = GetParam().type;
@@ -357,14 +360,15 @@ TEST_P(SpecialValuesTest, GiveTheSameBitsBesideAScalar) {
     for (int scalar : {0, 1}) {
       std::vector<KernelInput> inputs;
       for (int i : {0, 1}) {
-        // Seven copies of one operand, and a single scalar of the other.
+        // One operand is a vector of seven copies, and the other operand is a
+        // scalar.
         const Bits same(i == scalar ? 1 : 7, operands[i][k]);
         Tensor tensor = MakeVector(type, same, 0, same.size());
         if (i == scalar) tensor = *tensor.Reshaped(TensorShape());
         inputs.emplace_back(std::move(tensor));
       }
       const auto result = Run(std::move(inputs));
-      if (!result.ok()) return;  // gradients do not broadcast
+      if (!result.ok()) return;  // gradient ops do not broadcast
       EXPECT_EQ(NotationsOf(*result), Words(7, alone[k]))
           << GetParam().op << "(" << OperandsAt(k) << "), operand " << scalar
           << " a scalar";
@@ -374,7 +378,7 @@ TEST_P(SpecialValuesTest, GiveTheSameBitsBesideAScalar) {
 
 using OpAndType = std::pair<std::string, DataType>;
 
-// Returns the operand types for which each op has kernels.
+// Returns all pairs of an op and an operand type for which there is a kernel.
 std::set<OpAndType> AllKernels() {
   KernelRegistry kernels;
   RegisterStandardKernels(kernels);
@@ -403,7 +407,8 @@ std::string NameOf(const ::testing::TestParamInfo<Row>& row) {
 INSTANTIATE_TEST_SUITE_P(Rows, SpecialValuesTest,
                          ::testing::ValuesIn(RowsWithKernels()), NameOf);
 
-// Ops that are not element-wise, or whose types are not in the table.
+// Returns the ops without rows in the table: they are not element-wise, or
+// their types are not in the table.
 const std::set<std::string>& OpsWithoutRows() {
   static const auto& ops = *new std::set<std::string>{
       "AsString",        "Complex",       "Cross",      "Exit",
@@ -413,8 +418,8 @@ const std::set<std::string>& OpsWithoutRows() {
   return ops;
 }
 
-// Returns whether the op takes one or two operands of one type and returns a
-// result of their shape.
+// Returns whether the op has one or two operands of one type and a result with
+// their shape.
 bool IsElementwise(KernelTestHarness& harness, const OpDef& op, DataType type) {
   if (op.inputs.empty() || op.inputs.size() > 2 || op.outputs.size() != 1) {
     return false;
@@ -430,7 +435,7 @@ bool IsElementwise(KernelTestHarness& harness, const OpDef& op, DataType type) {
   return shapes.ok() && (*shapes)[0] == PartialShape({2, 3});
 }
 
-TEST(SpecialValuesTableTest, HasARowForEachElementwiseKernel) {
+TEST(SpecialValuesTableTest, TableHasEachElementwiseKernel) {
   KernelTestHarness harness(RegisterStandardKernels);
   std::set<OpAndType> rows;
   for (const Row& row : TheTable().rows) rows.emplace(row.op, row.type);

@@ -1,5 +1,5 @@
 // Tests that a stopped pipeline leaves no open file, thread or element in
-// memory, however it was stopped, and that the original error is reported.
+// memory, however it was stopped. The error that stopped it must be reported.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -35,7 +35,7 @@ int64_t NumThreads() {
   return ReadProcessUsage(machine).threads;
 }
 
-// Counts the allocated blocks and bytes in use.
+// An allocator that counts its blocks and the bytes in use.
 class CountedMemory : public Allocator {
  public:
   BufferPtr Allocate(size_t bytes) override {
@@ -43,7 +43,7 @@ class CountedMemory : public Allocator {
     return BufferPtr::Adopt(new Block(*this, bytes));
   }
   int64_t bytes_in_use() const { return bytes_in_use_; }
-  int64_t num_blocks() const { return num_blocks_; }  // allocated in total
+  int64_t num_blocks() const { return num_blocks_; }  // blocks allocated so far
 
  private:
   class Block : public Buffer {
@@ -82,7 +82,8 @@ class StoppedPipelinesTest : public testing::Test {
     process_ = std::make_unique<Process>(options);
   }
 
-  // Returns a function "page" that returns 4 KiB of elements_.
+  // Returns a client function "page" that returns a tensor of 4 KiB from the
+  // allocator elements_.
   ClientFunctions Functions() {
     return {{"page",
              [this](const ClientFunctionCall&)
@@ -102,8 +103,8 @@ class StoppedPipelinesTest : public testing::Test {
     return root_.ToOutput(Tensor::Vector<std::string>(names));
   }
 
-  // Returns lines of several files at once. Several threads add a page to each,
-  // and some elements are prefetched.
+  // Returns a pipeline that reads lines of several files at once. Several
+  // threads add a page to each line, and some elements are prefetched.
   Dataset Lines(const Dataset& paths) {
     return paths
         .Interleave(
@@ -119,7 +120,8 @@ class StoppedPipelinesTest : public testing::Test {
         .Prefetch(2);
   }
 
-  // Returns the next element, after fetching the first one.
+  // Connects a session and initializes an iterator. Returns the output that
+  // fetches the next element.
   Output Begin(const Dataset& dataset) {
     const ops::Iterator iterator = dataset.MakeInitializableIterator();
     const Output next = iterator.GetNext(root_)[0];
@@ -131,7 +133,7 @@ class StoppedPipelinesTest : public testing::Test {
     EXPECT_OK(session_->Run(iterator.initializer()));
     return next;
   }
-  // Returns the error that ends the pipeline.
+  // Runs `next` until the pipeline ends. Returns the error that ends it.
   absl::Status RunToItsEnd(const Output& next) {
     absl::Status status;
     while (status.ok()) status = session_->Run(next).status();
@@ -208,8 +210,8 @@ TEST_F(StoppedPipelinesTest, CorruptFileFreesItsPipeline) {
   ExpectNothingLeft();
 }
 
-// An iterator created inside a function would keep the functions of its session
-// alive, and these would keep the iterator alive.
+// A function creates the iterator. Such an iterator keeps the functions of its
+// session alive, so these must not keep the iterator alive.
 TEST_F(StoppedPipelinesTest, FunctionIteratorEndsWithItsSession) {
   const Output next =
       Begin(Dataset::Range(root_, 4).Map([](const Scope& s, const Values&) {
@@ -226,7 +228,8 @@ TEST_F(StoppedPipelinesTest, FunctionIteratorEndsWithItsSession) {
   ExpectNothingLeft();
 }
 
-// The process ends without waiting for the pipeline.
+// The destructor of Process ends the pipeline and does not wait for its
+// elements.
 TEST_F(StoppedPipelinesTest, ProcessExitDoesNotWaitForPipelines) {
   for (int round = 0; round < 5; ++round) {
     ProcessOptions options;
@@ -243,8 +246,8 @@ TEST_F(StoppedPipelinesTest, ProcessExitDoesNotWaitForPipelines) {
   }
 }
 
-// The step waits for the element after the first one.
-TEST_F(StoppedPipelinesTest, StoppedTaskFreesPipelinesAndIsNamed) {
+// A step waits for the second element when its task is stopped.
+TEST_F(StoppedPipelinesTest, StoppedTaskFreesPipelinesAndIsReported) {
   process_.reset();
   TestCluster::Options options;
   options.kind = ClusterKind::kSockets;
@@ -286,7 +289,7 @@ TEST_F(StoppedPipelinesTest, StoppedTaskFreesPipelinesAndIsNamed) {
   cluster->Stop("worker", 0);
   ended->Wait();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, kWorker));
-  // The worker's process ends, while the others continue.
+  // Only the worker's process ends. The other tasks continue.
   EXPECT_TRUE(files_.Close(clock_.Now() + kLong));
   EXPECT_EQ(elements_.bytes_in_use(), 0);
   EXPECT_EQ(DescribeLeaks(*cluster, "ps", 0), "");

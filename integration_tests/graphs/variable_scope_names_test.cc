@@ -1,6 +1,6 @@
-// Builds the scopes of the conformance case programs/variable_scope_names with
-// Weft's own builders: node names and values equal those of TensorFlow's
-// program.
+// Builds the variable scopes of the conformance case
+// programs/variable_scope_names with Weft's own builders. Node names and values
+// equal those of TensorFlow's program.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-// `node_names` in the case.
+// The list `node_names` of the conformance case.
 const std::vector<std::string> kNodeNames = {
     "init",
     "outer/inner/v",

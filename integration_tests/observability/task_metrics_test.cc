@@ -1,5 +1,5 @@
-// Tests Prometheus metrics of tasks over HTTP: they match the events, and
-// docs/operations/metrics.md.
+// Tests the Prometheus metrics that tasks serve over HTTP. They match what has
+// happened, and docs/operations/metrics.md lists them.
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -52,13 +52,13 @@ class TaskMetricsTest : public ::testing::Test {
     EXPECT_OK(samples);
     return samples.ok() ? *std::move(samples) : MetricsSamples();
   }
-  // Returns -1 if absent.
+  // Returns the value of a metric, or -1 if the task does not report it.
   double Value(const std::string& job, const std::string& name,
                const MetricsSamples::Labels& labels = {}) {
     return Samples(job).Sum(name, labels).value_or(-1);
   }
-  // Polls until the value is reached, because another thread updates it. The
-  // timeout of the test bounds the wait.
+  // Polls until the metric has the value, because another thread updates it.
+  // Only the timeout of the test ends a longer wait.
   void AskUntil(const std::string& job, const std::string& name, double value,
                 const MetricsSamples::Labels& labels = {}) {
     while (Value(job, name, labels) != value) {
@@ -107,7 +107,7 @@ TEST_F(TaskMetricsTest, StepsVariablesAndMessagesAreCounted) {
   EXPECT_EQ(after.Sum("weft_step_errors_total"), 1);
   EXPECT_EQ(after.Sum("weft_running_steps"), 0);
   EXPECT_EQ(after.Sum("weft_session_steps_total"), 0);
-  // The sums of ten steps were sent back.
+  // The ps has sent back at least the sums of ten steps.
   EXPECT_GE(*after.Sum("weft_sent_bytes_total") -
                 *before.Sum("weft_sent_bytes_total"),
             10 * 400);
@@ -193,7 +193,8 @@ std::map<std::string, std::string> TypesIn(const std::string& text) {
   return types;
 }
 
-// Returns the same from the page's rows "| `NAME`, `NAME` | TYPE | ...".
+// Returns the type of each metric from the table rows "| `NAME`, `NAME` | TYPE
+// | ..." of docs/operations/metrics.md.
 std::map<std::string, std::string> TypesOfPage() {
   std::ifstream page("docs/operations/metrics.md");
   std::map<std::string, std::string> types;
@@ -218,7 +219,7 @@ TEST_F(TaskMetricsTest, DocumentationListsEveryMetric) {
     }
   }
   std::map<std::string, std::string> listed = TypesOfPage();
-  // Absent if the system does not report it.
+  // The metric is absent if the system does not report its memory limit.
   if (told.count("weft_memory_bound_bytes") == 0) {
     listed.erase("weft_memory_bound_bytes");
   }

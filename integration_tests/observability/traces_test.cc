@@ -1,5 +1,5 @@
-// Tests metadata of a run: traces of all tasks and partition graphs, in this
-// process and on a cluster.
+// Tests the metadata of a run: traces of all tasks and partition graphs, in
+// this process and on a cluster.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,8 +35,8 @@ std::vector<std::string> DevicesOf(const RunMetadata& metadata) {
   return devices;
 }
 
-// Returns the execution of the node on any device; its name is empty if there
-// is none.
+// Returns the execution whose label contains `label`, on any device. If there
+// is none, the result has an empty name.
 NodeExecStats RunOf(const RunMetadata& metadata, absl::string_view label) {
   for (const DeviceStepStats& device : metadata.step_stats.dev_stats) {
     for (const NodeExecStats& run : device.node_stats) {
@@ -78,10 +78,10 @@ TEST_P(TracesTest, TraceCoversAllTasks) {
   EXPECT_EQ(sum.output[0].dims, std::vector<int64_t>({3}));
   EXPECT_EQ(sum.output[0].num_bytes, 12);
   EXPECT_NE(sum.thread_id, 0);
-  // All tasks share one clock, so causes precede their effects.
+  // All tasks share one clock, so a cause has an earlier time than its effects.
   EXPECT_GE(sum.start_nanos, doubled.start_nanos + doubled.end_rel_nanos);
-  // Each end of an edge contains the name of the other end and the size of the
-  // value.
+  // The send and the receive of an edge each name the other device and the size
+  // of the value.
   EXPECT_THAT(RunOf(metadata, "_Send(doubled:0 @" + std::string(kWorker))
                   .timeline_label,
               StartsWith("[12B] "));
@@ -95,7 +95,7 @@ TEST_P(TracesTest, RunWithoutTraceOptionHasEmptyMetadata) {
   ASSERT_OK(session_->Run({}, sum_, kTrace, &metadata));
   ASSERT_OK(session_->Run({}, sum_, {}, &metadata));
   EXPECT_EQ(metadata, RunMetadata());
-  // Nothing is recorded without a receiver.
+  // Without a RunMetadata argument, nothing is recorded.
   ASSERT_OK(session_->Run({}, sum_, kTrace));
 }
 
@@ -129,7 +129,8 @@ TEST_P(TracesTest, PartitionGraphsShowEachDevice) {
   }
 }
 
-// The graph was extended after the callable was created.
+// Callables return the same metadata as Run, also if the graph was extended
+// after the callable was created.
 TEST_P(TracesTest, CallablesReturnTheSameMetadata) {
   ASSERT_OK_AND_ASSIGN(auto callable, session_->MakeCallable({}, {sum_}));
   ops::Add(root_.WithDevice(kPs).WithName("more"), sum_, sum_);
@@ -154,7 +155,7 @@ TEST_P(TracesTest, CallablesReturnTheSameMetadata) {
   EXPECT_EQ(later.partition_graphs, metadata.partition_graphs);
 }
 
-TEST_P(TracesTest, MetadataRoundTrips) {
+TEST_P(TracesTest, MetadataIsSerializedAndParsed) {
   RunMetadata metadata;
   ASSERT_OK(session_->Run({}, sum_,
                           {.trace_level = TraceLevel::kHardwareTrace,

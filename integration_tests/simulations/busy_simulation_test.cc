@@ -1,9 +1,9 @@
-// Simulates a cluster with busy pools, chosen by a seed: kernels, client
-// functions and graphs hold all threads of some pools of some tasks for an
-// unlimited time. Meanwhile steps reach their deadlines, sessions are closed,
-// clients and tasks die, and quotas are full. There are no other faults, so
-// heartbeats and the end of work must take bounded time, however busy a task
-// is.
+// Simulates a cluster with busy pools. A seed chooses some pools of some tasks,
+// and kernels, client functions or graph extensions hold all threads of these
+// pools for an unlimited time. Meanwhile steps reach their deadlines, sessions
+// are closed, clients and tasks die, and quotas are full. There are no other
+// faults, so heartbeats and the end of work must take bounded time, however
+// busy a task is.
 //
 // WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT
 // work as for simulation_test.
@@ -40,11 +40,13 @@ constexpr int kActions = 14;
 constexpr absl::Duration kLease = absl::Seconds(8);
 constexpr absl::Duration kHeartbeatTimeout = absl::Seconds(5);
 constexpr absl::Duration kPeerTimeout = absl::Seconds(2);
-// Maximum time of control work, in addition to timeouts that it waits for.
+// Maximum time of control work, such as the end of a step or a session, in
+// addition to the timeouts that it waits for.
 constexpr absl::Duration kPrompt = absl::Seconds(1);
-// Maximum time of other work, once no pool is busy.
+// Maximum time of all other work, after the pools have been released.
 constexpr absl::Duration kRecovery = absl::Minutes(2);
-// The quota of unanswered requests per connection. Some clients run more steps.
+// The quota of unanswered requests per connection. Some clients run more steps
+// than this, so the quota is exhausted.
 constexpr int kRequests = 8;
 constexpr uint64_t kMostSteps = 20;
 constexpr char kClient[] = "busy client";
@@ -101,16 +103,16 @@ TestCluster::Options ClusterOptions(uint64_t seed, Logger* logger) {
       .heartbeat_interval = absl::Seconds(1),
       .heartbeat_timeout = kHeartbeatTimeout,
       .logger = logger};
-  // Without a timeout of the bus, the coordinator's heartbeats detect dead
-  // tasks.
+  // For odd seeds, the bus has no timeout. Then the heartbeats of the
+  // coordinator detect dead tasks.
   if (seed % 2 == 0) options.transport.peer_timeout = kPeerTimeout;
   options.transport.max_requests_per_peer = kRequests;
   options.transport.max_requests_per_client = kRequests;
   return options;
 }
 
-// The graph of a client that runs steps on parameter server 1 through the
-// worker's master.
+// The graph of a client that runs steps on parameter server 1. Its master is on
+// the worker.
 struct BusyProgram {
   BusyProgram() {
     const Scope server = root.WithDevice("/job:ps/task:1");
@@ -121,8 +123,8 @@ struct BusyProgram {
   }
 
   Scope root = Scope::Root();
-  Output never;  // a value that is never available
-  Output sum;    // of values from both servers
+  Output never;  // a value that never becomes available
+  Output sum;    // a sum of values from both servers
 };
 
 class BusySimulation {
@@ -246,8 +248,8 @@ class BusySimulation {
     return status;
   }
 
-  // Runs `work` on a client's thread. Returns whether it ended within the
-  // limit.
+  // Runs `work` on a client's thread. Returns whether it has ended within
+  // `limit`.
   bool Do(absl::Duration limit, std::function<void()> work) {
     const auto is_done = std::make_shared<bool>(false);
     cluster_.scheduler().Schedule(Pool::kBlocking,
@@ -263,8 +265,8 @@ class BusySimulation {
     return condition();
   }
 
-  // Each step ends at its deadline, and soon afterwards no task holds its
-  // resources.
+  // Starts `count` steps. Each must end at its deadline, and soon afterwards no
+  // task may hold its resources.
   void EndStepsAtDeadline(uint64_t count) {
     const absl::Duration timeout = absl::Milliseconds(100 + Chance(2000));
     Log(absl::StrCat(count, " steps of ", absl::FormatDuration(timeout)));
@@ -388,9 +390,9 @@ class BusySimulation {
     Revive({"worker", 0}, steps);
   }
 
-  // A lost server ends the steps of other tasks that wait for it: at once if
-  // its connections are closed, or at the bus timeout if its machine is gone
-  // silently.
+  // Crashes a server. Steps of other tasks that wait for this server must end:
+  // at once if its connections are closed, or after the bus timeout if its
+  // machine stopped without closing them.
   void KillServer() {
     const Task task = {"ps", 1};
     const bool is_silent = Chance(2) == 0;
@@ -454,7 +456,7 @@ class BusySimulation {
     expected_losses_ = NumLosses();
   }
 
-  // A hung simulation cannot be destroyed, so the process ends.
+  // Ends this process, because a hung simulation cannot be destroyed.
   [[noreturn]] void Abort(const std::string& what) {
     for (const std::string& violation : result_.violations)
       std::fprintf(stderr, "%s\n", violation.c_str());
@@ -492,7 +494,7 @@ class BusySimulation {
   std::unique_ptr<Session> session_;
 };
 
-TEST(BusySimulationTest, EverySeedKeepsItsControlWorkGoing) {
+TEST(BusySimulationTest, EverySeedKeepsControlWorkGoing) {
   int steps = 0;
   const auto ran = RunEachSeed(kSeeds, [&](uint64_t seed) {
     BusyResult result = BusySimulation(seed).Run();

@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kSeeds = 12;
 constexpr uint64_t kSynchronousSeeds = 8;
 
-// Totals over all seeds.
+// The counters of all seeds, added up.
 struct Sum {
   uint64_t seeds = 0;
   int programs = 0;
@@ -49,9 +49,9 @@ Sum RunSeeds(uint64_t otherwise, const Simulate& simulate) {
   return sum;
 }
 
-// Checks that there were enough faults and steps; a single seed may have few.
-// Programs end when they are killed, or when they lose more than they can
-// recover from.
+// Checks that there were enough faults and steps over all seeds, because a
+// single seed may have few. Programs end when they are killed, or when they
+// cannot recover from a fault.
 void ExpectMuchHasHappened(const Sum& sum) {
   const auto count = static_cast<int>(sum.seeds);
   EXPECT_GT(sum.programs, 2 * count);
@@ -70,26 +70,27 @@ TEST(MonitoredSimulationTest, EverySynchronousSeedReachesItsEnd) {
   if (sum.seeds >= kSynchronousSeeds) ExpectMuchHasHappened(sum);
 }
 
-// Both clients read the global step, and one gets its result late.
+// Two clients read the global step at the same time, and one of them gets its
+// result late.
 TEST(StepBookTest, StepsConcurrentWithAReadMayFollowIt) {
   constexpr int64_t kLast = 10;
   StepBook book(kLast, 0);
   const absl::Time now = absl::UnixEpoch();
   book.Begin(0, now);
-  book.Look(0, now);  // reads 9
+  book.Look(0, now);  // the result of this read will be 9
   book.Begin(1, now);
   book.Look(1, now);
   book.End(1, kLast);
   book.End(0, kLast - 1);
   EXPECT_EQ(book.furthest_step(), kLast);
-  // The client did not see the end in time, so it runs one more step.
+  // The client did not see the last step in time, so it runs one more step.
   book.Begin(0, now);
   book.Look(0, now);
   book.End(0, kLast + 1);
   EXPECT_EQ(book.furthest_step(), kLast + 1);
 }
 
-TEST(StepBookTest, AStepIsMissingUntilItIsSeen) {
+TEST(StepBookTest, FailedStepCountsAsMissingUntilItIsSeen) {
   constexpr int64_t kLast = 10;
   StepBook book(kLast, 0);
   const absl::Time now = absl::UnixEpoch();
@@ -99,7 +100,8 @@ TEST(StepBookTest, AStepIsMissingUntilItIsSeen) {
   book.End(0, 1);
   EXPECT_EQ(book.furthest_step(), kLast);
   book.Begin(0, now);
-  book.Look(0, now + absl::Hours(1));  // it can no longer take effect
+  // the failed step can no longer take effect
+  book.Look(0, now + absl::Hours(1));
   book.End(0, 2);
   EXPECT_EQ(book.furthest_step(), kLast - 1);
 }

@@ -1,9 +1,9 @@
-// Mutation test: checks that the seeds of simulation_test detect each of a list
-// of mutants (integration_tests/testing/mutants.h). Most mutants are
-// detected by the first seeds. Mutants that need a late value, whose step is
-// over while the next one waits, take some dozens. The search starts at the
-// seed that detected the mutant last; any change of the code leads to other
-// schedules.
+// Mutation test: checks that the seeds of simulation_test detect each bug of a
+// list of mutants (integration_tests/testing/mutants.h). Most mutants are
+// detected by the first seeds. Mutants need some dozens of seeds if they are
+// only visible when a value arrives after its step, while the next step waits.
+// The search starts at the seed that last detected the mutant, but any change
+// of the code leads to other schedules.
 #include "integration_tests/testing/mutants.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ constexpr uint64_t kSeeds = 1000;
 
 class MutantsTest : public ::testing::TestWithParam<Mutant> {};
 
-TEST_P(MutantsTest, IsFound) {
+TEST_P(MutantsTest, MutantIsDetected) {
   const uint64_t first = GetParam().first_seed;
   for (uint64_t seed = first; seed < first + kSeeds; ++seed) {
     const TrainingSimulationResult result =

@@ -1,5 +1,5 @@
-// Simulates saves on a cluster whose tasks, clients, connections and disk fail
-// as chosen by a seed (integration_tests/testing/save_simulation.h).
+// Simulates saves on a cluster. A seed chooses how tasks, clients, connections
+// and the disk fail (integration_tests/testing/save_simulation.h).
 //
 // WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT
 // work as for simulation_test.
@@ -32,7 +32,8 @@ TEST(SaveSimulationTest, EverySeedKeepsItsCheckpoints) {
   const uint64_t count = *ran;
   std::printf("%" PRIu64 " seeds: %d saves, %d failed, %d looks at the disk\n",
               count, saved, failed, looks);
-  // Checks that there were enough faults and saves; a single seed may have few.
+  // Checks that there were enough faults and saves over all seeds, because a
+  // single seed may have few.
   if (count < kSeeds) return;
   EXPECT_GT(saved, static_cast<int>(10 * count));
   EXPECT_GT(failed, static_cast<int>(count / 2));

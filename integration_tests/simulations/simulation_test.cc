@@ -1,12 +1,12 @@
-// Simulates a small training on a cluster whose tasks, clients and connections
-// fail as chosen by a seed (integration_tests/testing/training_simulation.h).
-// For every seed, steps must end with the right values or with acceptable
-// errors, and no resources may be left.
+// Simulates a small training on a cluster. A seed chooses how tasks, clients
+// and connections fail (integration_tests/testing/training_simulation.h). For
+// every seed, steps must end with the right values or with acceptable errors,
+// and no resources may be left.
 //
-// WEFT_SIMULATION_SEEDS sets the number of seeds, WEFT_SIMULATION_FIRST_SEED
-// the first one; tools/nightly.sh runs 1000. A single seed is logged in full.
-// WEFT_SIMULATION_HUNT prints each seed and stops at the first one with a
-// violation; tools/mutants uses it.
+// WEFT_SIMULATION_SEEDS sets the number of seeds, and
+// WEFT_SIMULATION_FIRST_SEED the first seed. tools/nightly.sh runs 1000 seeds.
+// If only one seed runs, all its events are logged. WEFT_SIMULATION_HUNT prints
+// each seed and stops at the first one with a violation; tools/mutants uses it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -39,18 +39,20 @@ void RunSeeds(uint64_t seeds, bool on_gpus) {
   const uint64_t count = *ran;
   std::printf("%llu seeds: %d steps succeeded, %d failed\n",
               static_cast<unsigned long long>(count), succeeded, failed);
-  // Checks that there were enough faults and steps; a single seed may have few.
+  // Checks that there were enough faults and steps over all seeds, because a
+  // single seed may have few.
   if (count < seeds) return;
   EXPECT_GT(succeeded, static_cast<int>(18 * count));
   EXPECT_GT(failed, static_cast<int>(count));
 }
 
-TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
+TEST(SimulationTest, EverySeedEndsWithRightValuesOrErrors) {
   RunSeeds(kSeeds, /*on_gpus=*/false);
 }
 
-// Devices have their own memory, and the seed delays their copies.
-TEST(SimulationTest, EverySeedOnGpusEndsRightOrWithCleanErrors) {
+// The variables are on GPUs with their own memory, and the seed delays copies
+// to and from the GPUs.
+TEST(SimulationTest, EverySeedOnGpusEndsWithRightValuesOrErrors) {
   RunSeeds(kSeedsOnGpus, /*on_gpus=*/true);
 }
 
@@ -65,7 +67,7 @@ std::string TracesOfThisProcess() {
 }
 
 // A run must not depend on anything that differs between processes, such as
-// addresses or hash salts.
+// addresses or hash seeds.
 TEST(SimulationTest, RunsAreIdenticalAcrossProcesses) {
   char self[4096] = {};
   ASSERT_GT(readlink("/proc/self/exe", self, sizeof(self) - 1), 0);
@@ -83,12 +85,13 @@ TEST(SimulationTest, RunsAreIdenticalAcrossProcesses) {
   EXPECT_EQ(traces, TracesOfThisProcess());
 }
 
-// Runs in a child process of the test above.
+// Prints the traces of this process. RunsAreIdenticalAcrossProcesses runs it in
+// child processes.
 TEST(SimulationTest, DISABLED_PrintsTraces) {
   std::printf("\n%s", TracesOfThisProcess().c_str());
 }
 
-TEST(SimulationTest, SeedsDiffer) {
+TEST(SimulationTest, SeedsLeadToDifferentRuns) {
   EXPECT_NE(SimulateTraining({.seed = 1}).trace,
             SimulateTraining({.seed = 2}).trace);
 }

@@ -1,8 +1,8 @@
-// BoundedTask is a task for untrusted graphs: master, coordinator, runtime, one
-// CPU with little memory, and an initially empty file system in memory; in this
-// process, without sockets.
+// BoundedTask is a task for untrusted graphs: a master, a coordinator and a
+// runtime in this process, without sockets. The task has one CPU with little
+// memory, and an initially empty file system in memory.
 //
-// Threads: those of its Process, which must outlive it.
+// Threads: those of its Process, which must outlive the task.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_BOUNDED_TASK_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_BOUNDED_TASK_H_
 
@@ -22,8 +22,8 @@ namespace weft {
 
 class BoundedTask : private protocol::WorkerDirectory {
  public:
-  // Kernels get no tensor larger than `tensor_bytes`, and at most `bytes` in
-  // total, which also bounds endless graphs.
+  // Kernels cannot allocate a tensor of more than `tensor_bytes`, or more than
+  // `bytes` in total. The total also bounds endless graphs.
   BoundedTask(Process& process, size_t tensor_bytes, size_t bytes);
 
   Master& master() { return master_; }

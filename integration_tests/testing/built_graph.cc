@@ -27,9 +27,9 @@ using Values = std::vector<Output>;
 struct Built {
   Scope root = Scope::Root();
   Operation init;
-  std::vector<Output> once;  // fetched one after the other
+  std::vector<Output> once;  // fetched once, one after the other
   std::vector<Operation> initializers;
-  std::vector<Output> next;  // fetched until they end
+  std::vector<Output> next;  // fetched repeatedly, until the end of their input
 
   Scope Named(const char* name) { return root.WithName(name); }
 };

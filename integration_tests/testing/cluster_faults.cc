@@ -10,14 +10,15 @@
 namespace weft {
 namespace {
 
-// Silence after which the bus's heartbeats report a lost connection.
+// After this time without messages, the heartbeats of the bus report a lost
+// connection.
 constexpr absl::Duration kSilenceUntilLoss = absl::Seconds(5);
 constexpr int kMinFaults = 3;
 constexpr int kMaxFaults = 7;
 constexpr int kLateMilliseconds = 3000;
-// A server's default drain time, longer than any step here.
+// The default drain time of a server, which exceeds the time of any step here.
 constexpr absl::Duration kFullDrain = absl::Seconds(10);
-// Maximum time to wait for the end of a dead client.
+// Maximum time to wait until a killed client has been replaced.
 constexpr int kBurialSeconds = 60;
 
 }  // namespace
@@ -29,7 +30,8 @@ ClusterFaults::ClusterFaults(TestCluster& cluster, uint64_t seed)
   }
   late_messages_ = std::vector<uint64_t>{0, 100, 500, 1500}[Chance(4)];
   cut_messages_ = std::vector<uint64_t>{0, 5, 30}[Chance(3)];
-  // The unit is yield points, of which a step passes some hundreds.
+  // A yield point is one opportunity to switch threads. A step passes some
+  // hundreds of them.
   yields_.one_in = std::vector<uint64_t>{0, 1000, 100, 20}[Chance(4)];
   yields_.percent_stalled = std::vector<uint64_t>{0, 5, 25}[Chance(3)];
   yields_.focus_one_in = std::vector<uint64_t>{0, 100, 30, 10}[Chance(4)];
@@ -93,11 +95,11 @@ void ClusterFaults::InjectFaults() {
   yields_.percent_stalled = 0;
   yields_.focus_one_in = 0;
   cluster_.scheduler().set_yields(yields_);
-  // End all remaining silences.
+  // Restores all connections that are still silent.
   for (const std::string& a : Names()) {
     for (const std::string& b : Names()) cluster_.network().Heal(a, b);
   }
-  Log("calm");
+  Log("all faults have ended");
 }
 
 void ClusterFaults::InjectFault() {
@@ -130,7 +132,7 @@ void ClusterFaults::InjectFault() {
 
 void ClusterFaults::CrashTask(const Task& task) {
   const std::string name = TaskName(task.first, task.second);
-  Log(absl::StrCat("crash of ", name));
+  Log(absl::StrCat("crash of task ", name));
   ++lives_[name];
   NotifyLoss(name);
   cluster_.Crash(task.first, task.second);
@@ -140,7 +142,7 @@ void ClusterFaults::CrashTask(const Task& task) {
 
 void ClusterFaults::StopTask(const Task& task) {
   const std::string name = TaskName(task.first, task.second);
-  Log(absl::StrCat("stop of ", name));
+  Log(absl::StrCat("clean stop of task ", name));
   ++lives_[name];
   NotifyLoss(name);
   cluster_.Stop(task.first, task.second, Drain());
@@ -167,12 +169,12 @@ void ClusterFaults::HoldTask(const Task& task) {
   pools.Resume();
   reader.Resume();
   for (DisturbedClient* client : clients_) client->OnStuck(false);
-  Log("go on");
+  Log("the stopped threads continue");
 }
 
-// Long kernels and waiting client functions occupy all threads. The task
-// continues with work that needs no other thread: heartbeats, and the ends of
-// steps and sessions.
+// Occupies all threads of a task, as long kernels and waiting client functions
+// do. The task must continue with work that needs no other thread: heartbeats,
+// and the ends of steps and sessions.
 void ClusterFaults::ExhaustPools(const Task& task) {
   Log(absl::StrCat("all threads of ", TaskName(task.first, task.second),
                    " are busy"));
@@ -190,14 +192,14 @@ void ClusterFaults::ExhaustPools(const Task& task) {
   Advance(UpTo(20000));
   over->Set();
   for (DisturbedClient* client : clients_) client->OnStuck(false);
-  Log("and have time");
+  Log("the busy threads are free again");
 }
 
-// Clears unused containers, and ends all sessions of a master, including those
-// that begin meanwhile.
+// Resets a container that no session uses, and ends all sessions of a master,
+// including those that begin meanwhile.
 void ClusterFaults::ResetMaster() {
   const DisturbedClient& client = *clients_[Chance(clients_.size())];
-  Log(absl::StrCat("reset of ", client.worker()));
+  Log(absl::StrCat("reset of containers at ", client.worker()));
   Process* const process =
       resetting_.emplace_back(cluster_.NewProcess("resetter")).get();
   cluster_.scheduler().Schedule(
@@ -212,13 +214,13 @@ void ClusterFaults::ResetMaster() {
 void ClusterFaults::StartAgain(const Task& task) {
   if (Chance(2) == 0) Advance(UpTo(15000));
   const std::string name = TaskName(task.first, task.second);
-  Log(absl::StrCat("start of ", name));
+  Log(absl::StrCat("start of task ", name));
   ++lives_[name];
   cluster_.Start(task.first, task.second);
 }
 
 void ClusterFaults::KillClient(DisturbedClient& client) {
-  Log(absl::StrCat("death of ", client.name()));
+  Log(absl::StrCat("death of client ", client.name()));
   client.OnConnectionLost();
   client.Die();
   for (const std::string& other : Names()) {
@@ -235,7 +237,7 @@ void ClusterFaults::KillClient(DisturbedClient& client) {
 }
 
 void ClusterFaults::Cut(const std::string& a, const std::string& b) {
-  Log(absl::StrCat("cut between ", a, " and ", b));
+  Log(absl::StrCat("cut connection between ", a, " and ", b));
   for (DisturbedClient* client : clients_) {
     if (a == client->name() || b == client->name()) {
       client->OnConnectionLost();
@@ -257,7 +259,7 @@ void ClusterFaults::Silence() {
   const std::string b = names[Chance(names.size())];
   if (a == b) return;
   const bool one_way = Chance(2) == 0;
-  Log(absl::StrCat("silence ", one_way ? "from " : "between ", a,
+  Log(absl::StrCat("messages are lost ", one_way ? "from " : "between ", a,
                    one_way ? " to " : " and ", b));
   one_way ? cluster_.network().PartitionOneWay(a, b)
           : cluster_.network().Partition(a, b);

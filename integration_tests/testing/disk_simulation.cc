@@ -13,7 +13,7 @@ namespace {
 
 constexpr absl::Duration kLease = absl::Seconds(10);
 constexpr absl::Duration kLookEvery = absl::Milliseconds(300);
-// Time to end for programs that have not recovered.
+// Time that programs get to end if they have not recovered from faults.
 constexpr absl::Duration kGivingUp = absl::Minutes(30);
 
 }  // namespace

@@ -1,11 +1,11 @@
-// DiskSimulation is the base of simulations of programs that save: a simulated
-// cluster of a coordinator, parameter servers, workers and a checkpoint writer;
-// faults of tasks, programs and the writer's disk; a periodic check of that
-// disk; and, when the programs have ended, a check of what they left on the
-// tasks.
+// DiskSimulation is the base class of simulations of programs that save. It
+// consists of a simulated cluster (a coordinator, parameter servers, workers
+// and a checkpoint writer), faults of the tasks, programs and the writer's
+// disk, and a periodic check of that disk. When the programs have ended, it
+// checks what they left on the tasks.
 //
-// Threads: Look is called on a thread of the simulation; all other methods on
-// the thread that advances time.
+// Threads: Look is called on a thread of the simulation. All other methods must
+// be called on the thread that advances time.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_DISK_SIMULATION_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_DISK_SIMULATION_H_
 
@@ -24,10 +24,10 @@ namespace weft {
 
 struct DiskSimulationOptions {
   uint64_t seed = 1;
-  int num_servers = 0;            // tasks of job "ps"
-  int num_clients = 0;            // programs, and tasks of job "worker"
-  std::string folder;             // of the checkpoints, at the writer
-  bool has_small_chunks = false;  // several chunks per variable
+  int num_servers = 0;            // number of tasks of job "ps"
+  int num_clients = 0;  // number of programs, and of tasks of job "worker"
+  std::string folder;  // folder of the checkpoints, on the writer's disk
+  bool has_small_chunks = false;  // variables are saved in several chunks
 };
 
 class DiskSimulation {
@@ -39,14 +39,14 @@ class DiskSimulation {
 
  protected:
   // Checks the newest checkpoint, which may change during the check. Called
-  // every 300 ms after Disturb.
+  // every 300 ms, starting with Disturb.
   virtual void Look() = 0;
   virtual bool HaveAllEnded() const = 0;
-  // Called once a second until the programs have ended, to help them end.
+  // Called once a second until the programs have ended. May help them to end.
   virtual void ResumeUntilEnd() {}
 
-  // Owns a program and injects faults into it. The program outlives the
-  // cluster.
+  // Takes ownership of a program and injects faults into it. The program
+  // outlives the cluster.
   template <typename Client>
   Client* Keep(std::unique_ptr<Client> client) {
     Client* const kept = client.get();
@@ -55,14 +55,14 @@ class DiskSimulation {
     return kept;
   }
   // Injects faults in `num_rounds` rounds (ClusterFaults::InjectFaults), with
-  // pauses of up to the given time. All programs must have been started. Look
-  // is called from here on.
+  // pauses of at most `between_milliseconds`. All programs must have been
+  // started. Starts the periodic calls of Look.
   void Disturb(int num_rounds, int between_milliseconds);
-  // Waits until the programs have ended, and checks what is left. If a program
-  // never ends, the process exits and prints the seed.
+  // Waits until the programs have ended, and checks what they left behind. If a
+  // program never ends, the process exits and prints the seed.
   void End();
 
-  // The path of the newest checkpoint; empty if there is none.
+  // Returns the path of the newest checkpoint, or "" if there is no checkpoint.
   std::string Newest();
   void Violate(const std::string& what) { violations_.push_back(what); }
   void Advance(absl::Duration time) { cluster_.scheduler().AdvanceBy(time); }
@@ -70,22 +70,22 @@ class DiskSimulation {
 
   TestCluster& cluster() { return cluster_; }
   ClusterFaults& faults() { return faults_; }
-  // Disk of the writer; all other tasks must have no files.
+  // The disk of the writer. All other tasks must have no files.
   MemoryFileSystem& disk() { return disk_.files(); }
   MemoryFileSystem& others_disk() { return others_disk_; }
   const std::vector<std::string>& violations() const { return violations_; }
 
  private:
   TestCluster::Options ClusterOptions();
-  // Calls Look until End stops it; runs on the blocking pool.
+  // Calls Look until End stops it. Runs on the blocking pool.
   void WatchDisk();
   [[noreturn]] void Abort();
   void CheckForgotten(const std::string& job, int num_tasks);
 
   const DiskSimulationOptions options_;
   std::vector<std::string> violations_;
-  bool is_over_ = false;     // stops WatchDisk
-  bool is_watched_ = false;  // WatchDisk runs: End waits for it
+  bool is_over_ = false;     // tells WatchDisk to stop
+  bool is_watched_ = false;  // WatchDisk is running; End waits for its end
   WritersDisk disk_;
   MemoryFileSystem others_disk_;
   std::vector<std::unique_ptr<DisturbedClient>> clients_;

@@ -1,7 +1,6 @@
-// RunEachSeed runs a simulation for one seed after the other. The seeds are
-// those of libs/base/testing/seeds.h; with WEFT_SIMULATION_HUNT in the
-// environment it prints each seed and stops at the first that finds a
-// violation.
+// RunEachSeed runs a simulation for one seed after the other, with the seeds of
+// libs/base/testing/seeds.h. If WEFT_SIMULATION_HUNT is in the environment, it
+// prints each seed and stops at the first seed that finds a violation.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_EACH_SEED_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_EACH_SEED_H_
 
@@ -18,9 +17,9 @@
 
 namespace weft {
 
-// `simulate` takes a seed and returns a result with `violations`, which fail
-// the test, and `faults`. Returns the number of seeds, `otherwise` by default;
-// none if a hunt has ended.
+// Calls `simulate` with each seed. The result has `violations`, which fail the
+// test, and `faults`. Returns the number of seeds, which is `otherwise` by
+// default, or nullopt if a hunt has found a violation.
 template <typename Simulate>
 std::optional<uint64_t> RunEachSeed(uint64_t otherwise,
                                     const Simulate& simulate) {
@@ -28,7 +27,7 @@ std::optional<uint64_t> RunEachSeed(uint64_t otherwise,
   const uint64_t count = NumSeeds(otherwise);
   const bool is_hunting = std::getenv("WEFT_SIMULATION_HUNT") != nullptr;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    // A crash would not print its seed.
+    // Prints the seed before it runs, because a crash would not print it.
     if (is_hunting) std::fprintf(stderr, "seed %" PRIu64 "\n", seed);
     const auto result = simulate(seed);
     EXPECT_TRUE(result.violations.empty())

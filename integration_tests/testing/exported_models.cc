@@ -4,9 +4,9 @@
 //
 // The export of model NAME is in EXPORTS/NAME/SECONDS (default:
 // DIR/NAME/SECONDS). EXPORTS may be in an object store. The program prints its
-// own predictions for the people below as lines "NAME KEY VALUES", each with
-// the values for all people. Finally it deletes the vocabulary file used in
-// training.
+// own predictions for the examples in People() as lines "NAME KEY VALUES", each
+// with the values for all people. Finally it deletes the vocabulary file used
+// in training.
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -53,7 +53,7 @@ Columns ColumnsOf(const std::string& vocabulary_file) {
            EmbeddingColumn(CategoricalColumnWithHashBucket("job", 50), 3)}};
 }
 
-// Training and prediction data.
+// Returns the data for training and prediction.
 std::map<std::string, Tensor> People() {
   return {
       {"age", Tensor::Vector<float>({25, 33.5, 61, 48})},
@@ -73,7 +73,7 @@ absl::Status PrintPredictions(const std::string& name, Estimator& model) {
   options.yield_single_examples = false;
   ASSIGN_OR_RETURN(auto stream, model.Predict(Input(Tensor(), 1), options));
   ASSIGN_OR_RETURN(const auto batch, stream->Next());
-  if (!batch) return absl::InternalError("there are no predictions");
+  if (!batch) return absl::InternalError("the model returned no predictions");
   for (const auto& [key, value] : *batch) {
     std::printf("%s %s", name.c_str(), key.c_str());
     for (int64_t i = 0; i < value.num_elements(); ++i) {
@@ -92,7 +92,8 @@ absl::Status PrintPredictions(const std::string& name, Estimator& model) {
   return absl::OkStatus();
 }
 
-// y = scale * age, by a custom model_fn, whose export has its own outputs.
+// A custom model_fn that computes y = scale * age. Its export has outputs of
+// its own.
 absl::StatusOr<EstimatorSpec> ScaledAge(const Scope& scope,
                                         const ModelInput& input) {
   const auto scale = ops::Variable(scope.WithName("scale"), 0.5f);

@@ -33,7 +33,7 @@ class Builder {
  public:
   explicit Builder(tf::GraphDef* def) : def_(*def) {}
 
-  // The pointer is valid until the next node is added.
+  // Adds a node. The pointer is valid until the next node is added.
   tf::NodeDef* Node(const std::string& op, const Names& inputs) {
     tf::NodeDef* node = def_.add_node();
     node->set_op(op);
@@ -60,7 +60,8 @@ class Builder {
     tensor->add_string_val(text);
     return name;
   }
-  // All elements are `text`, or zeros for types other than string.
+  // Adds a tensor whose elements are all `text`, or zeros for types other than
+  // string.
   std::string Filled(DataType type, const std::vector<int64_t>& sizes,
                      const std::string& text) {
     tf::TensorProto* tensor = nullptr;
@@ -71,7 +72,7 @@ class Builder {
     if (type == DT_STRING) tensor->add_string_val(text);
     return name;
   }
-  // Adds a vector with one element, `size`.
+  // Adds a vector whose only element is `size`.
   std::string Size(DataType type, int64_t size) {
     const std::string name = Integer(type, size);
     tf::NodeDef& node = *def_.mutable_node(def_.node_size() - 1);
@@ -104,7 +105,7 @@ class Builder {
   tf::GraphDef& def_;
 };
 
-// A loop of Enter and Exit nodes. Each iteration enlarges its state.
+// A loop of Enter and Exit nodes whose state grows in each iteration.
 class GrowingLoop {
  public:
   GrowingLoop(Choices& choices, tf::GraphDef* def)
@@ -199,7 +200,7 @@ class GrowingLoop {
     return node->name();
   }
 
-  // The merge's second input is set by End.
+  // Begins a loop for `value`. End sets the second input of its Merge.
   Turn Begin(const std::string& value, DataType type) {
     const std::string entered = Enter(value, type, false);
     tf::NodeDef* node = builder_.Node("Merge", {entered, entered});
@@ -227,8 +228,7 @@ class GrowingLoop {
   const int64_t parallel_iterations_ = choices_.Percent(50) ? 10 : 1;
 };
 
-// A source dataset, many transformations of it, and an op that requests
-// elements.
+// A source dataset with many transformations, and an op that requests elements.
 class DatasetTower {
  public:
   DatasetTower(const OpRegistry& ops, Choices& choices, tf::GraphDef* def)
@@ -253,8 +253,8 @@ class DatasetTower {
   }
 
  private:
-  // Returns whether SetAttrs can set all attrs of the op, with numbers as
-  // elements.
+  // Returns whether SetAttrs can set all attrs of `op` for a dataset of
+  // numbers.
   static bool TakesDataset(const OpDef& op) {
     constexpr const char* kTypes[] = {"int", "type", "list(type)",
                                       "list(shape)"};
@@ -283,7 +283,7 @@ class DatasetTower {
     return node->name();
   }
 
-  // Requests the first element with an iterator.
+  // Adds an iterator that requests the first element.
   void Iterate(const std::string& data) {
     tf::NodeDef* node = builder_.Node("Iterator", {});
     SetElements(node);
@@ -339,8 +339,8 @@ class DatasetTower {
   std::vector<const OpDef*> transformations_, ends_;
 };
 
-// An op on strings or sparse tensors with the same tensor at many inputs. Its
-// outputs may be much larger than its inputs.
+// Adds an op on strings or sparse tensors that gets the same tensor at many
+// inputs. Its outputs may be much larger than its inputs.
 class SharedInputs {
  public:
   SharedInputs(const OpRegistry& ops, Choices& choices, tf::GraphDef* def)
@@ -382,7 +382,7 @@ class SharedInputs {
             absl::c_any_of(op.inputs, has_strings));
   }
 
-  // Returns string if the op allows it.
+  // Returns DT_STRING if the attr allows it, or else the first allowed type.
   static DataType TypeOf(const AttrDef& attr) {
     const auto& allowed = attr.allowed_types;
     const bool has_strings =
@@ -395,7 +395,8 @@ class SharedInputs {
     return name.empty() ? arg.type : TypeOf(*op.FindAttr(name));
   }
 
-  // All elements of a sparse tensor have the first position.
+  // Adds an input of the op. All elements of a sparse tensor have the same
+  // position, the first one.
   std::string Input(const OpDef& op, const ArgDef& arg) {
     const DataType type = TypeOf(op, arg);
     if (absl::StrContains(arg.name, "shape")) {
@@ -446,7 +447,7 @@ class SharedInputs {
     (*node->mutable_attr())[attr.name] = value;
   }
 
-  // Returns the bytes of a Summary with `count` empty values.
+  // Returns a serialized Summary with `count` empty values.
   static std::string EmptyValues(size_t count) {
     std::string text;
     for (size_t i = 0; i < count; ++i) text.append("\n\0", 2);

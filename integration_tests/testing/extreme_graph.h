@@ -1,9 +1,9 @@
 // ExtremeGraph generates graphs with excessive demands: sizes, counts and
-// attributes at their limits, large constants in a few bytes, loops of any
-// length with growing state, deeply nested datasets. Most end with an error,
-// some with values.
+// attributes at their limits, large constants that need few bytes in the graph,
+// endless loops with growing state, and deeply nested datasets. Most of these
+// graphs end with an error, some with values.
 //
-// Threads: stateless functions; deterministic for a seed.
+// Threads: the functions have no state. Their results depend only on the seed.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_EXTREME_GRAPH_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_EXTREME_GRAPH_H_
 
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// Returns a text GraphDef. A node with an attribute "_value" is fed: its output
-// 0 is that tensor.
+// Returns a GraphDef as text. If a node has an attribute "_value", that tensor
+// is fed as output 0 of the node.
 std::string ExtremeGraph(uint64_t seed);
 
 }  // namespace weft

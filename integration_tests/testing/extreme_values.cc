@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Keeps the first value, which then fills the whole shape.
+// Removes all values except the first one, which then fills the whole shape.
 template <typename Field>
 void KeepOne(Field* field) {
   while (field->size() > 1) field->RemoveLast();
@@ -32,7 +32,8 @@ void KeepOneElement(tf::TensorProto* tensor) {
   tensor->clear_dcomplex_val();
 }
 
-// About a million elements, or rows without any.
+// Sets a shape with about a million elements, or with many rows but no
+// elements.
 void EnlargeShape(Choices& choices, tf::TensorProto* tensor) {
   const std::vector<int64_t> kShapes[] = {{1 << 20},
                                           {1024, 1024},
@@ -81,8 +82,8 @@ void MakeExtreme(Choices& choices, tf::TensorProto* tensor) {
   if (choices.Percent(is_index ? 5 : 25)) EnlargeShape(choices, tensor);
 }
 
-// Attrs that determine the number of inputs are kept, because the graph would
-// be rejected.
+// Returns whether the attr determines the number of inputs. Such attrs are not
+// changed, because the graph would be rejected.
 bool CountsInputs(const std::string& attr) {
   return attr == "N" || attr == "num" || attr == "num_split" || attr == "n";
 }
@@ -111,7 +112,7 @@ int64_t ExtremeInteger(Choices& choices) {
 
 void MakeExtreme(Choices& choices, tf::GraphDef* def) {
   for (tf::NodeDef& node : *def->mutable_node()) {
-    // Sorted by name, because the order of a map differs between runs.
+    // The names are sorted, because the order of a map differs between runs.
     std::vector<std::string> names;
     for (const auto& [name, value] : node.attr()) names.push_back(name);
     std::sort(names.begin(), names.end());

@@ -1,6 +1,7 @@
-// Values at their limits, for graphs with excessive demands.
+// Generators of values at their limits, for graphs with excessive demands.
 //
-// For .cc files that hold protobuf messages. Threads: stateless functions.
+// Only for .cc files that include protobuf messages. Threads: the functions
+// have no state.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_EXTREME_VALUES_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_EXTREME_VALUES_H_
 
@@ -14,13 +15,13 @@ namespace tf {
 class GraphDef;
 }  // namespace tf
 
-// Returns a size, count or index: small, or one that needs all memory or
-// endless time.
+// Returns a size, count or index. It is small, or so large that it needs all
+// memory or endless time.
 int64_t ExtremeInteger(Choices& choices);
 
 // Replaces some constants, fed values and attributes of the graph by extreme
-// values. Constants become large tensors of one value, of a few bytes in the
-// graph, and up to 16 MiB in memory.
+// values. A constant becomes a large tensor with one repeated value, which
+// needs a few bytes in the graph and up to 16 MiB in memory.
 void MakeExtreme(Choices& choices, tf::GraphDef* def);
 
 }  // namespace weft

@@ -41,7 +41,7 @@ ABSL_FLAG(std::string, other, "/job:ps/task:1", "Device of the other variable");
 namespace weft {
 namespace {
 
-// Prints one line; called by several threads.
+// Prints one line. Thread-safe.
 void Say(const std::string& line) {
   static std::mutex mutex;  // static is fine: a program, not a library
   std::lock_guard<std::mutex> lock(mutex);
@@ -155,7 +155,7 @@ class Client {
     Say("read", values.status(), Numbers(values));
   }
 
-  // Initial value of a lost variable.
+  // Initializes the variables that were lost.
   absl::Status InitMissing() {
     for (const ops::Variable* variable : {&program_.begun, &program_.other}) {
       const absl::Status status = session_->Run(*variable).status();

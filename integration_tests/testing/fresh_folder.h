@@ -11,7 +11,8 @@
 
 namespace weft {
 
-// The directory is unique to the running test, and does not exist yet.
+// Returns a path that is unique to the running test. The directory does not
+// exist yet.
 inline std::string FreshFolder(FileSystem& files) {
   const auto& test = *testing::UnitTest::GetInstance()->current_test_info();
   std::string folder =

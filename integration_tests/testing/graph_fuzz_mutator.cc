@@ -1,5 +1,5 @@
-// libFuzzer's hooks of the fuzzer of graph texts: it changes graphs as graphs
-// (graph_mutator.h), and sometimes as bytes.
+// libFuzzer's mutation functions for graph texts. They mutate nodes and edges
+// of a graph (graph_mutator.h), and sometimes the bytes of the text.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,8 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace {
 
-// A text that does not fit is dropped.
+// Copies `text` to `data` and returns its size. Returns 0 if `text` is too
+// long.
 size_t Store(const std::string& text, uint8_t* data, size_t max_size) {
   if (text.empty() || text.size() > max_size) return 0;
   std::memcpy(data, text.data(), text.size());

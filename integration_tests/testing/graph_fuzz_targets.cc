@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-// An imported graph can be exported and imported again.
+// Checks that an imported graph can be exported and imported again.
 void CheckExport(const Graph& graph) {
   const std::string bytes = ExportGraphDef(graph).value();
   Graph again(graph.registry());
@@ -35,7 +35,7 @@ void FuzzParsed(const tf::GraphDef& def) {
   GraphSession(*graph).RunAll(graph->Specs());
 }
 
-// Values for the arguments, of any shape.
+// Adds a Placeholder of unknown shape for each argument.
 absl::StatusOr<std::vector<OutputTensor>> Placeholders(
     const DataTypeVector& types, Graph& graph) {
   std::vector<OutputTensor> result;
@@ -86,13 +86,13 @@ void FuzzFunctionDef(absl::string_view bytes) {
       proto.node_def_size() > kMaxNodes) {
     return;
   }
-  // Applies the limits for untrusted graphs.
+  // The import applies the limits for untrusted graphs.
   Graph graph(StandardOps());
   if (!ImportGraphDef(def.SerializeAsString(), graph).ok()) return;
   CheckExport(graph);
   const FunctionPtr function = graph.functions().functions()[0];
   Graph called(graph.registry());
-  // It may be invalid, but must return an error then.
+  // The function may be invalid. Then CallFunction must return an error.
   (void)CallFunction(function, called);
 }
 

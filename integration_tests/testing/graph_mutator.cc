@@ -39,7 +39,8 @@ class Mutation {
         choices_(seed),
         def_(def),
         maker_(*ops_, choices_, def) {
-    // The types of outputs are known only for a valid graph.
+    // Imports the graph, because the types of outputs are known only for a
+    // valid graph.
     Graph graph(ops_);
     if (!ImportGraphDef(def.SerializeAsString(), graph).ok()) return;
     for (const Node* node : graph.nodes()) {
@@ -70,7 +71,7 @@ class Mutation {
         static_cast<int>(choices_.Below(def_.node_size())));
   }
 
-  // Returns a random node of a function; null if there is none.
+  // Returns a random node of a random function, or null if there is none.
   tf::NodeDef* NodeOfFunction() {
     auto& functions = *def_.mutable_library()->mutable_function();
     if (functions.empty()) return nullptr;
@@ -80,7 +81,7 @@ class Mutation {
     return &nodes[static_cast<int>(choices_.Below(nodes.size()))];
   }
 
-  // Copies an edge, attrs or the op of another node to a function's node.
+  // Copies an input, attrs or the op of another node to a node of a function.
   void ChangeFunction() {
     tf::NodeDef* node = NodeOfFunction();
     tf::NodeDef* other = NodeOfFunction();
@@ -96,7 +97,8 @@ class Mutation {
         if (choices_.Percent(50)) (*node->mutable_attr())[name] = value;
       }
     } else {
-      // The function may then call itself.
+      // The op may be the name of the function that contains the node, so that
+      // it calls itself.
       const auto& functions = def_.library().function();
       node->set_op(choices_.Percent(50)
                        ? other->op()
@@ -110,7 +112,7 @@ class Mutation {
   }
 
   void AddChain() {
-    // It adds a dozen nodes.
+    // A chain has about a dozen nodes.
     if (def_.node_size() + 12 >= kMaxMutatedNodes) return RemoveNode();
     maker_.AddChain();
   }
@@ -157,15 +159,17 @@ class Mutation {
         dtype = static_cast<DataType>(attr->second.type());
       }
     }
-    const std::string input = maker_.Input(dtype);  // may reallocate the nodes
+    // the call may reallocate the nodes
+    const std::string input = maker_.Input(dtype);
     for (tf::NodeDef& consumer : *def_.mutable_node()) {
-      // Another node of the same name may have fewer inputs.
+      // Node names may not be unique in an invalid graph, and another node of
+      // this name may have fewer inputs.
       if (consumer.name() != name || index >= consumer.input_size()) continue;
       consumer.set_input(index, input);
     }
   }
 
-  // Replaces a constant by a fed value, or the reverse.
+  // Replaces a constant by a fed value, or a fed value by a constant.
   void ToggleFeed() {
     for (int tries = 0; tries < 8; ++tries) {
       tf::NodeDef& node = AnyNode();
@@ -185,7 +189,7 @@ class Mutation {
     }
   }
 
-  // Removes an unused node, if there is one.
+  // Removes a random unused node. Has no effect if there is none.
   void RemoveNode() {
     for (int tries = 0; tries < 8; ++tries) {
       const int index = static_cast<int>(choices_.Below(def_.node_size()));

@@ -1,9 +1,9 @@
-// MutateGraph generates untrusted graphs for tests by mutating other graphs:
-// additional nodes, other values, attributes, edges. Random bytes are hardly
-// ever a valid graph; mutated graphs often run.
+// MutateGraph generates untrusted graphs for tests by mutating other graphs. It
+// adds nodes and changes values, attributes and edges. Random bytes are hardly
+// ever a valid graph, but mutated graphs often run.
 //
-// Graphs are GraphDefs in protobuf's text form. Threads: stateless functions;
-// deterministic for a seed.
+// Graphs are GraphDefs in protobuf's text form. Threads: the functions have no
+// state. Their results depend only on the seed.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_GRAPH_MUTATOR_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_GRAPH_MUTATOR_H_
 
@@ -14,12 +14,13 @@
 
 namespace weft {
 
-// Maximum number of nodes.
+// Maximum number of nodes in a mutated graph.
 inline constexpr int kMaxMutatedNodes = 48;
 
-// Returns `graph` with a few changes; an invalid graph counts as empty.
+// Returns `graph` with a few changes. An invalid graph is treated as empty.
 std::string MutateGraph(absl::string_view graph, uint64_t seed);
-// Returns the nodes of both, with distinct names.
+// Returns a graph with the nodes of `a` and `b`, renamed so that names are
+// unique.
 std::string JoinGraphs(absl::string_view a, absl::string_view b);
 
 }  // namespace weft

@@ -32,8 +32,9 @@ bool MayMove(const Node& node) {
   static constexpr absl::string_view kStay[] = {"Placeholder", "PlaceholderV2",
                                                 "PlaceholderWithDefault",
                                                 "LoopCond", "ControlTrigger",
-                                                // Its output contains its node
-                                                // name, which changes in a
+                                                // The output of a TensorSummary
+                                                // contains the name of its
+                                                // node, which changes in a
                                                 // function.
                                                 "TensorSummary"};
   return !node.op().is_stateful && !HasHandles(node) && !IsEnter(node) &&
@@ -43,8 +44,9 @@ bool MayMove(const Node& node) {
                    absl::string_view(node.type())) == std::end(kStay);
 }
 
-// Returns whether the node is colocated with an unknown node. Then its graph is
-// rejected, while a function would ignore colocation with nodes outside.
+// Returns whether the node is colocated with a node that the graph lacks. Then
+// the graph is rejected, while a function would ignore colocation with nodes
+// outside.
 bool IsPlacedWithUnknown(const Node& node, const Graph& graph) {
   const auto* classes = node.attr<std::vector<std::string>>("_class");
   if (classes == nullptr) return false;
@@ -55,17 +57,17 @@ bool IsPlacedWithUnknown(const Node& node, const Graph& graph) {
                      });
 }
 
-// A node without outputs runs for its side effect. In a call, it would run
-// whenever any result of the call is needed, or, if the function does not
-// declare it as a control output, never, as in TensorFlow. NoOps have no
-// effect.
+// Returns whether the node must move into a function of its own. A node without
+// outputs runs for its side effect. As in TensorFlow, a call with other results
+// would run this node whenever any result is needed, or never if it is not a
+// declared control output. NoOps have no effect and may move with other nodes.
 bool MovesAlone(const Node& node) {
   return node.num_outputs() == 0 && node.type() != "NoOp";
 }
 
-// Computes the branches and loops that each node depends on: the outcomes of
-// predicates, and Enter, Merge and Exit nodes. Nodes with the same conditions
-// are in the same frame, and are dead together.
+// Computes the conditions on which each node depends: the outcomes of
+// predicates in branches, and Enter, Merge and Exit nodes. Nodes with the same
+// conditions are in the same frame, and are dead together.
 class Conditions {
  public:
   explicit Conditions(const Graph& graph) : of_(graph.num_nodes()) {
@@ -83,11 +85,12 @@ class Conditions {
   bool HasNone(const Node& node) const { return of_[node.id()].empty(); }
 
  private:
-  // A predicate and the index of its branch, or a node and -1.
+  // A predicate and the index of its branch, or a control flow node and -1.
   using Condition = std::pair<OutputTensor, int>;
 
   void Follow(const OutputTensor& from, const Node* node) {
-    // A back edge; graphs with back edges are unchanged.
+    // The edge is a back edge of a loop. Graphs with back edges are not
+    // changed.
     if (from.node == nullptr || from.node->id() >= node->id()) return;
     auto& conditions = of_[node->id()];
     const auto& before = of_[from.node->id()];
@@ -100,7 +103,7 @@ class Conditions {
     }
   }
 
-  std::vector<absl::flat_hash_set<Condition>> of_;  // by node id
+  std::vector<absl::flat_hash_set<Condition>> of_;  // indexed by node id
 };
 
 class Outline {
@@ -122,7 +125,8 @@ class Outline {
   }
 
  private:
-  // Chooses consecutive nodes, so that no path leads out of them and back in.
+  // Chooses consecutive nodes in topological order, so that no path leaves the
+  // chosen nodes and returns to them.
   bool ChooseNodes() {
     if (old_.num_nodes() == 0) return false;
     for (int tries = 0; tries < 16; ++tries) {
@@ -136,8 +140,9 @@ class Outline {
     return false;
   }
 
-  // A call runs as a whole, so its nodes must be in the frame of its arguments,
-  // where none of the arguments is dead.
+  // Returns whether the node can join the chosen nodes. A call runs as a whole,
+  // so its nodes must be in the frame of its arguments, and none of the
+  // arguments may be dead.
   bool Fits(const Node& node) const {
     if (!MayMove(node) || IsPlacedWithUnknown(node, old_)) return false;
     if (end_ > begin_ && (MovesAlone(node) || MovesAlone(*old_.node(begin_)))) {
@@ -155,10 +160,10 @@ class Outline {
                        [this](const Node* from) { return IsInside(from); });
   }
 
-  // A constant is available on all branches and in all frames, while results of
-  // a call belong to the frame of the call (for a constant in a loop,
-  // TensorFlow reports "Retval[0] has already been set"). So the constant
-  // stays, and the body gets a copy.
+  // Returns whether a copy of the node is moved, while the original stays. This
+  // is the case for constants: a constant is available on all branches and in
+  // all frames, but results of a call belong to the frame of the call. (For a
+  // constant in a loop, TensorFlow reports "Retval[0] has already been set".)
   bool StaysToo(const Node& node) const {
     if (!IsFreeConstant(node)) return false;
     for (int id = begin_; id < end_; ++id) {
@@ -179,7 +184,7 @@ class Outline {
                   .device = node.requested_device()};
     for (const OutputTensor& input : node.inputs()) {
       if (input.node == nullptr || input.node->id() >= id) {
-        return absl::UnimplementedError("a loop");
+        return absl::UnimplementedError("the graph contains a loop");
       }
       spec.inputs.push_back(moved_.at(input));
     }
@@ -191,7 +196,7 @@ class Outline {
     return absl::OkStatus();
   }
 
-  // The function's body has a Placeholder for each value from outside.
+  // Makes the function. Its body has a Placeholder for each value from outside.
   absl::StatusOr<FunctionPtr> MakeFunction() {
     Graph body(old_.registry());
     RETURN_IF_ERROR(body.AddFunctions(old_.functions().functions()));
@@ -279,7 +284,8 @@ class Outline {
     return spec;
   }
 
-  // Adds the call, and one node for each moved node to forward its outputs.
+  // Adds the call. Each moved node is replaced by a node that forwards its
+  // outputs.
   absl::Status AddCall() {
     ASSIGN_OR_RETURN(const FunctionPtr function, MakeFunction());
     RETURN_IF_ERROR(new_.AddFunctions({function}));
@@ -300,7 +306,8 @@ class Outline {
       if (MovesAlone(node)) {
         same.control_inputs = {call};
       } else if (same.inputs.empty()) {
-        // Nodes that depend on the call must wait for all its side effects.
+        // Nodes that depend on the call by a control edge must wait for all its
+        // side effects.
         for (const Node* control : node.control_inputs()) {
           same.control_inputs.push_back(new_.FindNode(control->name()));
         }
@@ -317,11 +324,11 @@ class Outline {
   const Conditions conditions_;
   Choices choices_;
   Graph new_;
-  int begin_ = 0;  // of the nodes that move, by id
+  int begin_ = 0;  // first node that moves, by id
   int end_ = 0;
   absl::flat_hash_map<OutputTensor, OutputTensor> moved_;
   std::vector<OutputTensor> args_;
-  DataTypeVector types_;  // of the results
+  DataTypeVector types_;  // types of the results
 };
 
 }  // namespace

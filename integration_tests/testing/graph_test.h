@@ -22,7 +22,7 @@ namespace weft {
 
 class GraphTest : public ::testing::Test {
  protected:
-  // Returns a float matrix of these rows, as a Const.
+  // Returns a Const with a float matrix of these rows.
   Output Matrix(const std::vector<std::vector<float>>& rows) {
     std::vector<float> all;
     for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
@@ -32,7 +32,7 @@ class GraphTest : public ::testing::Test {
                                         static_cast<int64_t>(rows[0].size())}),
                            absl::Span<const float>(all)));
   }
-  // Returns floats of either sign, including -0: multiples of 1 / divisor.
+  // Returns multiples of 1 / divisor with either sign, including -0.
   static Tensor NumbersOfEitherSign(const TensorShape& shape, int seed,
                                     float divisor) {
     Tensor floats(DT_FLOAT, shape);
@@ -55,8 +55,8 @@ class GraphTest : public ::testing::Test {
     }
     return *session_;
   }
-  // Returns the elements of a float tensor; empty, with a test failure, after
-  // an error.
+  // Runs a step and returns the elements of a float tensor. After an error,
+  // fails the test and returns an empty vector.
   std::vector<float> Run(const FeedList& feeds, const Output& fetch) {
     EXPECT_OK(root_.status());
     if (!root_.ok()) return {};
@@ -84,7 +84,7 @@ class GraphTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-// Matches each element within float rounding.
+// Matches floats that differ from `expected` only by rounding.
 inline auto FloatsNear(const std::vector<float>& expected,
                        float tolerance = 1e-5f) {
   std::vector<::testing::Matcher<float>> matchers;

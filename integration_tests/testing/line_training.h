@@ -1,5 +1,5 @@
-// A model of y = 2 x, its data and a recording exporter, for tests of whole
-// training runs.
+// Helpers for tests of complete training runs: a model of y = 2 x, its data and
+// an exporter that records its calls.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_LINE_TRAINING_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_LINE_TRAINING_H_
 
@@ -24,7 +24,8 @@
 
 namespace weft::estimator {
 
-// y = 2 x; `count` batches of all three points.
+// Returns an input of `count` batches. Each batch has all three points of y = 2
+// x.
 inline InputFn PointsTimes(int64_t count) {
   return DatasetInputFn(
       [count](const Scope& scope) -> absl::StatusOr<ops::Dataset> {
@@ -36,14 +37,14 @@ inline InputFn PointsTimes(int64_t count) {
       },
       "y");
 }
-inline InputFn Points() { return PointsTimes(-1); }  // without end
+inline InputFn Points() { return PointsTimes(-1); }  // an endless input
 inline InputFn PointsOnce() { return PointsTimes(1); }
 
 inline int64_t StepOf(const EvalMetrics& metrics) {
   return metrics.at("global_step").scalar<int64_t>();
 }
 
-// RecordingExporter records its calls.
+// An exporter that records its calls.
 class RecordingExporter : public Exporter {
  public:
   explicit RecordingExporter(std::string name = "recording")
@@ -72,7 +73,8 @@ class RecordingExporter : public Exporter {
   std::string checkpoint_path;
   bool is_final = false;
   std::function<void()> on_export;
-  std::deque<absl::Status> errors;  // of the next exports; OK after them
+  // results of the next exports; OK after these
+  std::deque<absl::Status> errors;
 
  private:
   const std::string name_;

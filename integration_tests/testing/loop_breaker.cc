@@ -88,7 +88,7 @@ class Breaker {
   tf::GraphDef& graph_;
   Choices choices_;
   std::vector<tf::NodeDef*> loops_;
-  std::vector<std::string> values_;  // possible inputs of nodes
+  std::vector<std::string> values_;  // names of all values that can be inputs
 };
 
 }  // namespace

@@ -11,25 +11,27 @@
 namespace weft {
 namespace {
 
-// Several chunks, if chunks are small.
+// Elements of a variable, enough for several chunks if chunks are small.
 constexpr int kNumElements = 500;
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
-constexpr int kNumKept = 2;  // checkpoints
-// Time after the last fault until everything must succeed.
+constexpr int kNumKept = 2;  // number of checkpoints that are kept
+// Time after the last fault until all calls must succeed.
 constexpr absl::Duration kSettling = absl::Seconds(40);
-// Time that a step may still run after it has failed for its caller.
+// A step whose call has failed may still take effect for this time.
 constexpr absl::Duration kUnconfirmedTime = absl::Seconds(60);
-// Maximum duration of a call that begins after kSettling.
+// Maximum duration of a call that begins after the time kSettling.
 constexpr absl::Duration kLongestCalmCall = absl::Minutes(1);
 constexpr absl::Duration kMaxWaitForChief = absl::Minutes(5);
-// For a replica that starts after the end of training. Shorter than a call
-// timeout.
+// How long a replica that starts after the end of training waits for a chief.
+// Shorter than a call timeout.
 constexpr absl::Duration kMaxWaitForNextChief = absl::Seconds(10);
-// Longer than the restart of a client, and shorter than a call timeout.
+// How long the chief waits for the other replicas to end. Longer than the
+// restart of a client, and shorter than a call timeout.
 constexpr absl::Duration kMaxWaitForEndedReplicas = absl::Seconds(30);
-// For training with an input.
+// The capacity of the queue in training with an input.
 constexpr int kQueueCapacity = 3;
-constexpr int64_t kStepsOfTheChief = 3;  // before the second client starts
+// steps before the second client starts
+constexpr int64_t kStepsOfTheChief = 3;
 constexpr absl::Duration kBetweenLooks = absl::Milliseconds(300);
 
 bool HasText(const absl::Status& status, absl::string_view text) {
@@ -42,7 +44,7 @@ Tensor Filled(float value, int64_t num_elements = kNumElements) {
   return tensor;
 }
 
-// Passes each line to a function.
+// A logger that passes each line to a function.
 class FunctionLogger : public Logger {
  public:
   explicit FunctionLogger(std::function<void(const std::string& line)> log)
@@ -61,9 +63,9 @@ class FunctionLogger : public Logger {
 
 namespace {
 
-// Returns the gradients of step number n for a learning rate of 1: -1 in one
-// half of the elements, and -(2 * n + 1) in the other. So the halves become n
-// and n * n.
+// Returns the gradients of step number n for a learning rate of 1. They are -1
+// for one half of the elements, which counts steps, and -(2 * n + 1) for the
+// other half, which becomes n * n.
 Output GradientOfSquares(const Scope& worker, const Output& weights) {
   const Output count = ops::Slice(worker, weights, {0}, {kNumElements / 2});
   const Output minus_one = ops::Const(worker, Filled(-1, kNumElements / 2));
@@ -88,7 +90,7 @@ train::SyncReplicasOptions ReplicasOf(MonitoredTraining training, int client) {
 
 namespace {
 
-// Returns an element of a queue that a QueueRunner fills with `value`.
+// Returns an element from a queue. A QueueRunner fills the queue with `value`.
 Output FromQueue(const Scope& worker, const std::string& container,
                  const Output& value) {
   const Scope scope = worker.WithContainer(container).WithName("input");
@@ -115,7 +117,7 @@ absl::Status CheckWeights(MonitoredTraining training, const Tensor& weights,
                                                     : count;
     if (values[i] == expected) continue;
     return absl::DataLossError(
-        absl::StrCat("element ", i, " is ", values[i], ", not ", expected));
+        absl::StrCat("weight ", i, " is ", values[i], ", not ", expected));
   }
   return absl::OkStatus();
 }
@@ -229,7 +231,8 @@ class MonitoredClient::Hook : public train::SessionRunHook {
     return absl::OkStatus();
   }
 
-  // Synchronous updates continue between the runs.
+  // In synchronous training, other replicas may update the step between runs,
+  // so the last step is read at the end.
   absl::Status End(Session& session) override {
     if (!IsSynchronous(client_.options_.training)) return absl::OkStatus();
     ASSIGN_OR_RETURN(client_.seen_step_, Read(session));
@@ -320,9 +323,10 @@ void MonitoredClient::Run() {
   has_ended_ = true;
 }
 
-// Without the other replica, the chief cannot resume from a checkpoint before
-// the end. So that replica is restarted until the chief has ended. If a chief
-// stops without notifying its replicas of the end, another chief follows.
+// Returns whether this program need not be restarted. The chief cannot resume
+// from a checkpoint before the end without the other replica, so that replica
+// is restarted until the chief has ended. If a chief stops without notifying
+// its replicas of the end, another chief follows.
 bool MonitoredClient::IsOver() const {
   if (seen_step_ < options_.book->steps.last_step()) return false;
   if (!IsSynchronous(options_.training)) return true;
@@ -336,7 +340,8 @@ void MonitoredClient::RunProgram() {
   process_ = cluster_.NewProcess(name_);
   train::SaverOptions saver = {.clock = &cluster_.scheduler().clock(),
                                .random = &process_->random()};
-  // With concurrent updates, a save must not contain partial updates.
+  // While concurrent steps update the variables, a save must not contain a part
+  // of an update.
   if (IsSynchronous(options_.training) && options_.save_asynchronously) {
     saver.consistency = train::SaveConsistency::kStep;
   }
@@ -356,8 +361,9 @@ void MonitoredClient::RunProgram() {
                        " without a reason"));
 }
 
-// A program that exits closes its queue, which lives as long as the worker's
-// process. So each program needs a queue of its own.
+// Returns the container of the queue. The queue lives in the worker's process
+// and stays closed after the program has exited. So each program uses a new
+// queue in a container of its own.
 std::string MonitoredClient::InputContainer() const {
   if (!options_.has_input) return "";
   return absl::StrCat("input_", options_.index, "_", num_programs_);
@@ -369,9 +375,11 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
   options.is_chief = is_chief();
   options.checkpoint_dir = folder_;
   options.scaffold = program_->scaffold;
-  // Must come before a hook that saves the session's initial state.
+  // Must come before the hook that saves, which saves the initial state of the
+  // session.
   const auto hook = std::make_shared<Hook>(*this);
-  // A synchronous worker replica ends with the chief.
+  // In synchronous training, only the chief stops at the last step. The other
+  // replica ends with the chief.
   if (is_chief() || !IsSynchronous(options_.training)) {
     options.hooks = {train::StopAtStep(book().steps.last_step())};
   }
@@ -393,7 +401,7 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
         train::GlobalStepWaiterOptions{.wait_until_step = kStepsOfTheChief,
                                        .logger = logger_.get()}));
   }
-  options.save_checkpoint_steps = 0;  // the CheckpointSaver hook saves
+  options.save_checkpoint_steps = 0;  // the hook CheckpointSaver saves instead
   options.save_summaries_steps = 10;
   options.log_step_count_steps = 10;
   options.config = {.operation_timeout = options_.operation_timeout,
@@ -466,17 +474,18 @@ void MonitoredClient::TrainingEnded() {
 void MonitoredClient::ProgramFailed(const absl::Status& status) {
   logger_->Info(absl::StrCat("The program ends: ", status.ToString()));
   if (WaitsForEndedChief(status)) {
-    seen_step_ = book().steps.last_step();  // so it is not restarted
+    seen_step_ = book().steps.last_step();  // prevents a restart
     return;
   }
   seen_step_ = -1;
-  if (MustLeave()) return;  // the program was stopped and could not do more
+  // the program was asked to stop and could not recover in time
+  if (MustLeave()) return;
   const std::string wrong = DescribeViolation(status);
   if (!wrong.empty()) Violate(absl::StrCat(wrong, ": ", status.ToString()));
 }
 
-// Returns whether the server has lost the variables, and the chief that would
-// restore them has stopped.
+// Returns whether `status` says that the variables are lost and the session
+// waited in vain for the chief, which has ended and does not restore them.
 bool MonitoredClient::WaitsForEndedChief(const absl::Status& status) {
   return book().chief_has_ended && absl::IsDeadlineExceeded(status) &&
          HasText(status, "Session was not ready after waiting");

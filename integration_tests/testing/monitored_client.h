@@ -1,25 +1,25 @@
 // MonitoredClient is a program that trains by MonitoredTrainingSession in a
-// simulated cluster, and is restarted after it was killed, was asked to stop,
-// or has ended with an error. The first of two clients is the chief. Violations
+// simulated cluster. It is restarted after it was killed, was asked to stop, or
+// has ended with an error. The first of two clients is the chief. Violations
 // are:
 //
 // - an error from which training should recover by itself, an error without an
-//   explanation, or any error long after the last fault; a hung call;
+// explanation, or any error long after the last fault; a hung call;
 // - a session of the chief that begins before a reported checkpoint;
 // - a training that ends before the last step, or exceeds it by more steps than
-//   were running; a last checkpoint of another step.
+// were running; a last checkpoint of another step.
 //
-// With an input, the value added by a step comes from a queue of the client's
-// worker that a QueueRunner fills, a thread of the Coordinator reads the global
-// step during a session, the second client begins when the first has taken some
-// steps (GlobalStepWaiterHook), and the first reports the last step by a
+// With an input, each step adds a value from a queue of the client's worker,
+// which a QueueRunner fills. A thread of the Coordinator reads the global step
+// during a session. The second client begins when the first one has taken some
+// steps (GlobalStepWaiterHook), and the first one reports the last step by a
 // FinalOpsHook.
 //
 // Asynchronous training may count a step twice, because a failed step may have
-// taken effect. Synchronous training may not, and no checkpoint contains a
+// taken effect. Synchronous training must not, and no checkpoint may contain a
 // partial update (CheckWeights).
 //
-// Threads: as Trainer's.
+// Threads: the same as for Trainer.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_MONITORED_CLIENT_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_MONITORED_CLIENT_H_
 
@@ -39,27 +39,31 @@
 
 namespace weft {
 
-inline constexpr int kNumMonitoredServers = 2;     // tasks of job "ps"
-inline constexpr int kNumMonitoredClients = 2;     // and tasks of job "worker"
-inline constexpr char kMonitoredFolder[] = "job";  // of the checkpoints
+inline constexpr int kNumMonitoredServers = 2;  // number of tasks of job "ps"
+// also the number of tasks of job "worker"
+inline constexpr int kNumMonitoredClients = 2;
+inline constexpr char kMonitoredFolder[] = "job";  // folder of the checkpoints
 
 enum class MonitoredTraining {
   kAsynchronous,
-  // Synchronous; an update combines the gradients of both replicas.
+  // Synchronous training. An update combines the gradients of both replicas.
   kBothReplicas,
-  kNumberedReplicas,  // as above, with one gradient from each replica
-  kWithBackup,        // synchronous; the first gradient suffices
+  // like kBothReplicas, but requires a gradient from each replica
+  kNumberedReplicas,
+  kWithBackup,        // synchronous; an update needs only the first gradient
 };
 
 inline bool IsSynchronous(MonitoredTraining training) {
   return training != MonitoredTraining::kAsynchronous;
 }
 
-// Counts steps: w += 1 on each server, then the global step += 1. In
-// synchronous training, half of the elements count steps, and the others are
-// their squares: a gradient of the latter identifies its step.
+// The graph of the program. Each step counts: it adds 1 to w on each server,
+// and then to the global step. In synchronous training, half of the elements of
+// w count steps, and the others are the squares of the counts. The gradient of
+// a square depends on the step, so a gradient of another step is detected.
 struct MonitoredProgram {
-  // `input_container`: container of the queue; empty: no queue.
+  // `input_container` is the container of the queue. If it is empty, there is
+  // no queue.
   MonitoredProgram(MonitoredTraining training, int client,
                    const std::string& input_container,
                    train::SaverOptions options);
@@ -73,9 +77,10 @@ struct MonitoredProgram {
   std::shared_ptr<train::Scaffold> scaffold;
 };
 
-// Checks a server's weights in a checkpoint of that global step: DATA_LOSS if
-// they contain a partial update, or, in synchronous training, an update that
-// was omitted, applied twice, or computed for another step.
+// Checks the weights of one server in a checkpoint of global step `step`.
+// Returns DATA_LOSS if they contain a partial update, or, in synchronous
+// training, an update that was omitted, applied twice, or computed for another
+// step.
 absl::Status CheckWeights(MonitoredTraining training, const Tensor& weights,
                           int64_t step);
 
@@ -83,17 +88,20 @@ absl::Status CheckWeights(MonitoredTraining training, const Tensor& weights,
 // all clients.
 class StepBook {
  public:
-  // `num_pending`: number of steps that may follow from successful runs.
+  // `num_pending` is the number of steps that may follow from successful runs.
   StepBook(int64_t last_step, int64_t num_pending)
       : last_step_(last_step), num_pending_(num_pending) {}
 
   void Begin(int client, absl::Time now);
-  // The client's step has succeeded, and it is about to read the global step.
+  // Notes that a step of the client has succeeded and that the client is about
+  // to read the global step.
   void Look(int client, absl::Time now);
-  // The global step was `step` at some time since Look.
+  // Notes that the client has read `step`. The global step had this value at
+  // some time since Look.
   void End(int client, int64_t step);
 
-  // The last step of training, and the furthest that it may have reached.
+  // Return the last step of training, and the furthest step that it may have
+  // reached.
   int64_t last_step() const { return last_step_; }
   int64_t furthest_step() const {
     return last_step_ - 1 + num_pending_ + num_late_;
@@ -103,40 +111,44 @@ class StepBook {
   const int64_t last_step_;
   const int64_t num_pending_;
   bool is_open_[kNumMonitoredClients] = {};
-  // State when each client called Look: others may take steps between its read
-  // and its result.
+  // The state when each client called Look. Other clients may take steps
+  // between its read and its result.
   struct {
     absl::Time time;
     int64_t num_ended = 0;
   } looks_[kNumMonitoredClients];
   int64_t num_ended_ = 0;
-  std::deque<absl::Time> failed_;  // of failed steps that may still take effect
+  // times of failed steps that may still take effect
+  std::deque<absl::Time> failed_;
   // Steps that may have been taken since the last missing step.
   int64_t num_late_ = kNumMonitoredClients;
 };
 
-// MonitoringBook is the knowledge shared by all programs and the disk check.
+// MonitoringBook is the state that all programs and the disk check share.
 struct MonitoringBook {
-  // The gradients of one step make one update; the runs that gave them need not
-  // wait for it while there are tokens.
+  // In synchronous training, the gradients of one step make one update. The
+  // runs that computed them need not wait for the update while there are
+  // tokens.
   MonitoringBook(int64_t last_step, MonitoredTraining training)
       : steps(last_step, IsSynchronous(training) ? 1 : 0) {}
   StepBook steps;
-  int64_t last_reported = -1;  // the step of the last checkpoint that was saved
+  // step of the last checkpoint that was reported as saved
+  int64_t last_reported = -1;
   bool chief_has_ended = false;
 };
 
 struct MonitoredClientOptions {
-  // Outlives the client, like the other objects.
+  // All objects that the pointers refer to must outlive the client.
   TestCluster* cluster = nullptr;
   MonitoringBook* book = nullptr;
   MonitoredTraining training = MonitoredTraining::kAsynchronous;
-  int index = 0;  // of the client, and of its worker; 0 is the chief
+  int index = 0;  // index of the client and its worker; 0 is the chief
   uint64_t seed = 1;
   bool save_asynchronously = false;
-  bool has_input = false;  // of asynchronous training
-  // Timeout of all calls to the cluster; infinite, as in most programs, or so
-  // long that a timeout ends the program.
+  // the training, which must be asynchronous, reads an input queue
+  bool has_input = false;
+  // Timeout of all calls to the cluster. It is infinite, as in most programs,
+  // or so long that the program ends when it expires.
   absl::Duration operation_timeout = absl::InfiniteDuration();
   // Receives the program's log lines; may be null.
   std::function<void(const std::string& line)> log;
@@ -160,9 +172,9 @@ class MonitoredClient : public DisturbedClient {
   void Terminate() { is_terminated_ = true; }
 
   void Start();
-  // No more faults are injected.
+  // Tells the client that no more faults will be injected.
   void CalmDown();
-  // The program need not reach its end any more.
+  // Tells the client that its program need not reach the end of training.
   void GiveUp() { gives_up_ = true; }
   bool has_ended() const { return has_ended_; }
 
@@ -181,21 +193,23 @@ class MonitoredClient : public DisturbedClient {
   MonitoringBook& book() { return *options_.book; }
 
   void Run();
-  // Runs one process, from start to end.
+  // Runs one process of the program from its start to its end.
   void RunProgram();
   train::MonitoredTrainingSessionOptions SessionOptions();
-  // Null in asynchronous training.
+  // Returns the hook for synchronous training, or null in asynchronous
+  // training.
   std::shared_ptr<train::SessionRunHook> SyncReplicas();
   std::shared_ptr<train::SessionRunHook> CheckpointSaver(
       const std::shared_ptr<train::SessionRunHook>& sync_replicas);
   std::string InputContainer() const;
   absl::Status Train(train::MonitoredSession& session);
   void CheckFinalOps();
-  // Returns whether the program need not be restarted.
+  // Returns whether the program need not be restarted after its end.
   bool IsOver() const;
   void TrainingEnded();
   void ProgramFailed(const absl::Status& status);
-  // Describes the violation that such an error is; empty if it is allowed.
+  // Returns a description of the violation that `status` represents, or "" if
+  // the error is allowed.
   std::string DescribeViolation(const absl::Status& status);
   bool WaitsForEndedChief(const absl::Status& status);
 
@@ -210,16 +224,18 @@ class MonitoredClient : public DisturbedClient {
   TestCluster& cluster_;
   const std::string name_;
   const std::string target_;
-  const std::string folder_;  // of the checkpoints, at the writer
+  const std::string folder_;  // folder of the checkpoints, on the writer's disk
   const std::unique_ptr<Random> random_;
   const std::unique_ptr<Logger> logger_;
   std::unique_ptr<Process> process_;
   std::unique_ptr<MonitoredProgram> program_;
-  std::shared_ptr<train::FinalOpsHook> final_ops_;  // of a chief with input
-  int64_t seen_step_ = -1;                          // last seen by this program
+  // set in a chief with an input
+  std::shared_ptr<train::FinalOpsHook> final_ops_;
+  int64_t seen_step_ = -1;  // the last step seen by this program
   bool is_dying_ = false;
   bool is_terminated_ = false;
-  bool is_last_ = false;  // the program has notified the others of the end
+  // the program has notified the other programs of the end of training
+  bool is_last_ = false;
   bool gives_up_ = false;
   bool has_ended_ = false;
   absl::Time calm_since_ = absl::InfiniteFuture();

@@ -31,7 +31,7 @@
 
 namespace weft::monitored_recovery_tests {
 
-// Notifies when a line contains the given text.
+// A logger that notifies when a line contains the given text.
 class NotifyingLogger : public Logger {
  public:
   explicit NotifyingLogger(std::string text) : text_(std::move(text)) {}
@@ -50,11 +50,11 @@ class NotifyingLogger : public Logger {
   const std::unique_ptr<Event> seen_ = scheduler_->NewEvent();
 };
 
-// The model of one task: a weight and a bias on two parameter servers. Each
-// step adds 1 to both.
+// The graph of one task: a weight and a bias on two parameter servers. Each
+// step adds 1 to both variables.
 struct Model {
-  // `extra` is the name of an additional variable, on `device` or, if empty, on
-  // the next server.
+  // `extra` is the name of an additional variable. It is placed on `device`, or
+  // on the next server if `device` is empty.
   explicit Model(absl::string_view extra = "", absl::string_view device = "") {
     const Scope scope =
         root.WithDeviceFunction(ReplicaDeviceSetter({.ps_tasks = 2}));
@@ -75,7 +75,7 @@ struct Model {
 
 class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
  protected:
-  // `placement_timeout` is the timeout for missing tasks.
+  // `placement_timeout` is how long sessions wait for missing tasks.
   explicit MonitoredRecoveryTest(
       absl::Duration placement_timeout = absl::Seconds(2))
       : cluster_(ClusterOptions(placement_timeout)) {}
@@ -108,7 +108,8 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
     cluster_.Stop(job, index);
     cluster_.Start(job, index);
   }
-  // Trains up to step 30. The second server is restarted after step 12.
+  // Trains up to step 30. The second parameter server is restarted after step
+  // 12 and loses its variable.
   void TrainThroughALoss(train::MonitoredTrainingSessionOptions options) {
     Model model;
     options.hooks.push_back(train::StopAtStep(30));
@@ -127,7 +128,8 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
     EXPECT_EQ(weight.scalar<float>(), 30.0f) << "the number of steps";
     ASSERT_OK(session->Close());
   }
-  // Runs the second program; returns the global step that it reads first.
+  // Runs the program of the second worker. Returns the first global step that
+  // it reads.
   absl::StatusOr<int64_t> RunWorker(const Model& model, Logger& logger) {
     ASSIGN_OR_RETURN(const auto session, train::MonitoredTrainingSession(
                                              model.root, Options(1, logger)));
@@ -141,13 +143,14 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
   FailingFileSystem disk_{files_};
   RecordingLogger logger_;
   TestCluster cluster_;
-  std::vector<int64_t> steps_;  // observed by the program
+  std::vector<int64_t> steps_;  // steps observed by the program
 };
 
-// Uses simulated time, because the cluster waits long for missing tasks.
+// Recovery tests in simulated time, because the cluster waits long for missing
+// tasks.
 class MonitoredBoundTest : public MonitoredRecoveryTest {};
 
-// Makes the input end in the next run.
+// Ends the input, as if a step returned OUT_OF_RANGE.
 inline void EndInput(train::MonitoredSession& session) {
   EXPECT_THAT(session.RunStepFn([](train::MonitoredSession::StepContext&) {
     return absl::OutOfRangeError("the input has ended");
@@ -176,7 +179,7 @@ class OtherWorker {
   train::TrainingMembers member_;
 };
 
-// Tests failing saves: training continues in its session.
+// Tests saves that fail. Training continues in the same session.
 class FailingSavesTest : public MonitoredBoundTest {
  protected:
   std::unique_ptr<train::MonitoredSession> Start(
@@ -200,8 +203,9 @@ class FailingSavesTest : public MonitoredBoundTest {
       cluster_.scheduler().RunUntilIdle();
     }
   }
-  // Runs a step per minute until one fails, and returns its error, with a
-  // limit. minutes_ is the duration. `before` is called before each step.
+  // Runs a step once a minute until a step fails, and returns its error. Stops
+  // after 200 minutes. Sets minutes_ to the number of minutes. Calls `before`
+  // before each step.
   absl::Status RunOnceAMinute(
       train::MonitoredSession& session, const Model& model,
       const std::function<void()>& before = [] {}) {
@@ -223,7 +227,7 @@ class FailingSavesTest : public MonitoredBoundTest {
   int64_t minutes_ = 0;
 };
 
-// In real time, because chief and worker run on threads of their own.
+// Tests in real time, because chief and worker run on separate threads.
 class MonitoredWorkerTest : public MonitoredRecoveryTest {};
 
 }  // namespace weft::monitored_recovery_tests

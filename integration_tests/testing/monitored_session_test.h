@@ -24,8 +24,8 @@ namespace weft::monitored_session_tests {
 
 using Lines = std::vector<std::string>;
 
-// Returns the events of a directory, for example "graph", "start", "loss 3 at
-// 1", "model.ckpt at 0".
+// Returns the events in a directory as texts, for example "graph", "start",
+// "loss 3 at 1", "model.ckpt at 0".
 inline Lines EventsIn(FileSystem& files, const std::string& folder) {
   Lines lines;
   for (const std::string& name :
@@ -68,7 +68,7 @@ inline Lines EventsIn(FileSystem& files, const std::string& folder) {
   return lines;
 }
 
-// Records its calls and their arguments.
+// A hook that records its calls and their arguments.
 class RecordingHook : public train::SessionRunHook {
  public:
   RecordingHook(std::string name, Lines& lines)
@@ -96,7 +96,7 @@ class RecordingHook : public train::SessionRunHook {
     EXPECT_OK(Record("before_session_goes"));
   }
 
-  train::SessionRunArgs args;  // added to each run
+  train::SessionRunArgs args;  // arguments that the hook adds to each run
   bool stops = false;
   std::vector<Tensor> results;
   absl::Duration timeout;
@@ -162,7 +162,7 @@ class MonitoredSessionTest : public testing::Test {
   Operation count_;
 };
 
-// Returns these errors.
+// A hook whose Begin and End return the given errors.
 class FailingHook : public train::SessionRunHook {
  public:
   absl::Status Begin(const Scope&) override { return in_begin; }

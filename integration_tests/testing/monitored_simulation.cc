@@ -14,9 +14,9 @@
 namespace weft {
 namespace {
 
-// Time to recover from faults.
+// Time to recover after the last fault.
 constexpr absl::Duration kRecovery = absl::Minutes(10);
-// Training ends during one of them, or afterwards.
+// Training ends during one of these rounds of faults, or afterwards.
 constexpr int kFaultRounds = 2;
 constexpr int kBetweenRoundsMilliseconds = 8000;
 constexpr int64_t kFewestSteps = 20;
@@ -30,8 +30,8 @@ int64_t StepOf(const std::string& prefix) {
   return step;
 }
 
-// Reads a whole checkpoint and verifies its checksums and weights. Returns the
-// first error.
+// Reads a complete checkpoint and verifies its checksums and weights. Returns
+// the first error.
 absl::Status Verify(FileSystem& disk, MonitoredTraining training,
                     const std::string& prefix) {
   ASSIGN_OR_RETURN(const auto reader,
@@ -100,7 +100,7 @@ class MonitoredSimulation : public DiskSimulation {
 
   void AskOneToLeave() {
     MonitoredClient& client = *clients_[faults().Chance(clients_.size())];
-    faults().Log(absl::StrCat("SIGTERM for ", client.name()));
+    faults().Log(absl::StrCat("SIGTERM to client ", client.name()));
     client.Terminate();
   }
 

@@ -21,7 +21,7 @@ using bus::ControlMessage;
 using bus::MessageKind;
 using protocol::Method;
 
-// Number of calls that a tap makes. Nobody else knows their replies.
+// Marks the id of a call that a tap adds. No caller waits for its reply.
 constexpr uint64_t kStrangeCall = uint64_t{1} << 60;
 
 bool Is(const ControlMessage& message, MessageKind kind, Method method) {
@@ -32,14 +32,15 @@ bool IsRequest(const ControlMessage& message, Method method) {
   return Is(message, MessageKind::kRequest, method);
 }
 
-// Returns a success reply to the request.
+// Returns a success reply to `request`.
 ControlMessage DoneTo(const ControlMessage& request) {
   return WithBody(
       {.kind = MessageKind::kReply, .call_id = request.envelope.call_id},
       protocol::WriteDone());
 }
 
-// The caller gets a success reply, but the task never gets the request.
+// Loses a request: the caller gets a success reply, but the task never gets the
+// request.
 template <Method kMethod>
 class RequestIsLost : public WireTap {
  public:
@@ -51,7 +52,7 @@ class RequestIsLost : public WireTap {
   }
 };
 
-// Like a bus that resends delivered messages.
+// Delivers a request twice, like a bus that resends delivered messages.
 class StepsRunTwice : public WireTap {
  public:
   bool OnReceive(TappedWire& wire, ConnectionId connection,
@@ -64,7 +65,8 @@ class StepsRunTwice : public WireTap {
   }
 };
 
-// Like a task that accepts values of any step for the running step.
+// Delivers old values to the running step, like a task that accepts values of
+// any step.
 class OldValuesAreLetIn : public WireTap {
  public:
   bool OnSend(TappedWire&, ConnectionId, ControlMessage& message) override {
@@ -94,10 +96,11 @@ class OldValuesAreLetIn : public WireTap {
     if (run.ok()) newest_[run->session.session] = run->step;
   }
 
-  std::map<uint64_t, uint64_t> newest_;  // session -> step
+  std::map<uint64_t, uint64_t> newest_;  // maps a session to its newest step
 };
 
-// Like a network that silently loses a message.
+// Loses every 30th message with values, like a network that silently loses
+// messages.
 class ValuesAreLost : public WireTap {
  public:
   bool OnSend(TappedWire&, ConnectionId, ControlMessage& message) override {
@@ -109,7 +112,8 @@ class ValuesAreLost : public WireTap {
   int count_ = 0;
 };
 
-// Notifies tasks of a step's end never, or before the step has begun.
+// Reports the end of a step at the wrong time: never, or, with `kTooSoon`,
+// before the step has begun.
 template <bool kTooSoon>
 class StepsAreOverWrongly : public WireTap {
  public:
@@ -136,13 +140,14 @@ class StepsAreOverWrongly : public WireTap {
   }
 };
 
-// No connection is ever lost.
+// Hides all lost connections.
 class LossesAreHidden : public WireTap {
  public:
   bool OnLost() override { return false; }
 };
 
-// Creates a tap for each process whose name has this prefix.
+// Returns a function that adds a tap to each process whose name begins with
+// `tasks`.
 template <typename Tap>
 std::function<void(TestCluster::Options&)> Tapping(
     const std::string& tasks = "/job:") {

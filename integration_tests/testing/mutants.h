@@ -1,7 +1,7 @@
-// Mutants lists mutants for mutation testing: bugs that are injected into
-// all tasks of a simulated cluster, so that a test can show that its seeds find
-// them. The code of tasks is unchanged: a bug is simulated by changing messages
-// of tasks, or objects that they are built from.
+// Mutants returns bugs for mutation testing. A bug is injected into all tasks
+// of a simulated cluster, so that a test can show that its seeds detect the
+// bug. The code of tasks is unchanged: a bug is simulated by changing the
+// messages of tasks, or the objects from which tasks are built.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_MUTANTS_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_MUTANTS_H_
 
@@ -15,7 +15,7 @@
 namespace weft {
 
 struct Mutant {
-  std::string name;  // for example "AbortIsLost"; part of test names
+  std::string name;  // part of the test name, for example "AbortIsLost"
   std::function<void(TestCluster::Options& cluster)> plant;
   // A seed that detected the bug. After code changes another seed may be
   // needed.

@@ -28,7 +28,7 @@ bool NamesNumber(const OpDef& op, const std::string& attr) {
          std::any_of(op.outputs.begin(), op.outputs.end(), names);
 }
 
-// Returns an op whose handle fits a consumer with that name.
+// Returns an op whose handle is a valid input for the op `consumer`.
 std::string HandleOpFor(const std::string& consumer, bool is_ref) {
   if (absl::StrContains(consumer, "Queue")) {
     return is_ref ? "FIFOQueue" : "FIFOQueueV2";
@@ -56,7 +56,7 @@ NodeMaker::NodeMaker(const OpRegistry& ops, Choices& choices, tf::GraphDef& def)
 
 std::string NodeMaker::NewName(const std::string& op) {
   for (int i = def_.node_size();; ++i) {
-    // Ops may begin with "_"; node names may not.
+    // The names of ops may begin with "_", but those of nodes may not.
     std::string name = absl::StrCat(absl::StripPrefix(op, "_"), "_", i);
     const bool taken =
         std::any_of(def_.node().begin(), def_.node().end(),
@@ -117,7 +117,7 @@ void NodeMaker::RandomAttr(const AttrDef& attr, DataType dtype,
   const tf::AttrValue::ListValue one = *list;
   value->clear_value();
   if (one.i_size() > 0) {
-    // Integers below the minimum are tested elsewhere, because they are
+    // Values below the minimum are tested elsewhere, because they would be
     // rejected at once.
     value->set_i(std::max(one.i(0), attr.minimum.value_or(one.i(0))));
   }
@@ -134,7 +134,7 @@ NodeMaker::Attrs NodeMaker::RandomAttrs(const OpDef& op) {
   DataType dtype = DT_FLOAT;
   for (const AttrDef& attr : op.attrs) {
     const bool is_number = NamesNumber(op, attr.name);
-    // Attrs that determine the number and types of inputs are always set.
+    // Always sets the attrs that determine the number and types of inputs.
     if (attr.default_value && !is_number && !NamesType(op, attr.name) &&
         choices_.Percent(60)) {
       continue;
@@ -190,7 +190,7 @@ std::vector<DataType> NodeMaker::TypesOf(const ArgDef& arg, const OpDef& op,
 std::string NodeMaker::NewLeaf(DataType dtype) {
   std::vector<int64_t> sizes = favourite_sizes_;
   if (choices_.Percent(60)) sizes = RandomSizes(choices_);
-  // These types are used for axes, sizes and counts.
+  // Values of these types are used for axes, sizes and counts.
   const bool is_index = dtype == DT_INT32 || dtype == DT_INT64;
   if (is_index && choices_.Percent(70)) {
     sizes.assign(choices_.Below(2), static_cast<int64_t>(choices_.Below(5)));
@@ -213,8 +213,8 @@ std::string NodeMaker::NewLeaf(DataType dtype,
   return node.name();
 }
 
-// Returns the output of an Assign, so that the variable has a value where it is
-// used.
+// Returns the output of an Assign node, so that the variable has a value when
+// it is used.
 std::string NodeMaker::NewVariable(DataType dtype) {
   const std::string value = NewLeaf(RemoveRefType(dtype));
   tf::NodeDef variable;
@@ -303,7 +303,7 @@ std::string NodeMaker::NewFunction(DataType dtype,
   if (kind < 40) y = NewLeaf(dtype, sizes);
   if (kind >= 40 && kind < 52) y = NewLeaf(dtype, {});
   if (kind >= 52 && kind < 60) y = NewLeaf(dtype, {sizes.back()});
-  // The shape may not fit.
+  // The shape of this operand may not fit.
   if (kind >= 60 && kind < 70) y = Input(dtype);
   const bool is_first = choices_.Percent(60);
   return NewNode(choices_.Of(kBinary), dtype,

@@ -1,11 +1,11 @@
-// NodeMaker adds nodes of any op to a GraphDef, with attributes that the op's
-// definition (mostly) allows, and inputs of the right types: existing outputs,
+// NodeMaker adds nodes of any op to a GraphDef. It sets attributes that the
+// op's definition mostly allows. Inputs have the right types: existing outputs,
 // new constants, fed values, or new variables and handles.
 //
-// A node with an attribute "_value" stands for a feed: its output 0 is fed with
-// that tensor (graph_fuzz_targets.h).
+// A node with an attribute "_value" stands for a feed: that tensor is fed as
+// its output 0 (graph_fuzz_targets.h).
 //
-// For .cc files that hold protobuf messages. Not thread-safe.
+// Only for .cc files that include protobuf messages. Not thread-safe.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_NODE_MAKER_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_NODE_MAKER_H_
 
@@ -31,12 +31,12 @@ inline constexpr char kFedValueAttr[] = "_value";
 
 class NodeMaker {
  public:
-  // Does not take ownership.
+  // Does not take ownership of its arguments, which must outlive this object.
   NodeMaker(const OpRegistry& ops, Choices& choices, tf::GraphDef& def);
 
   // An output of an existing node, and its type.
   struct Output {
-    std::string name;  // "x:1"
+    std::string name;  // for example "x:1"
     DataType dtype = DT_INVALID;
   };
   void AddOutput(Output output) { outputs_.push_back(std::move(output)); }
@@ -44,14 +44,15 @@ class NodeMaker {
   // Adds a node and its inputs. Returns its name.
   std::string Add(const OpDef& op) { return Add(op, 0); }
 
-  // Adds a product, a convolution or any float value, and a chain of
-  // elementwise functions of it, most of which fit each other.
+  // Adds a product, a convolution or any other float value, followed by a chain
+  // of elementwise functions. Most of these have matching shapes.
   void AddChain();
 
-  // Sets a value that the attr's definition allows, most of the time; leaves it
-  // unset if the default suffices. `dtype`: type of a tensor.
+  // Sets a random value for `attr`, which its definition allows most of the
+  // time. Leaves it unset if the default suffices. `dtype` is the type of a
+  // tensor attr.
   void RandomAttr(const AttrDef& attr, DataType dtype, tf::AttrValue* value);
-  // Returns an output of that type, possibly of a new node.
+  // Returns an output of type `dtype`, possibly of a new node.
   std::string Input(DataType dtype);
 
  private:
@@ -67,7 +68,7 @@ class NodeMaker {
   std::string NewProduct(DataType dtype, std::vector<int64_t>& sizes);
   std::string NewFunction(DataType dtype, const std::vector<int64_t>& sizes,
                           const std::string& x, const std::string& before);
-  // Adds a node whose inputs and output have one type.
+  // Adds a node whose inputs and output all have type `dtype`.
   std::string NewNode(const std::string& op, DataType dtype,
                       const std::vector<std::string>& inputs);
   std::string NewVariable(DataType dtype);

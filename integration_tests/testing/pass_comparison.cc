@@ -18,8 +18,8 @@ namespace {
 
 using Outcome = GraphSession::Outcome;
 
-// Handles contain the identity of their resource, which differs between
-// sessions.
+// Returns whether the values of the tensor can be compared. Handles contain the
+// identity of their resource, which differs between sessions.
 bool HasValue(const Tensor& tensor) {
   return tensor.dtype() != DT_RESOURCE && tensor.dtype() != DT_VARIANT;
 }
@@ -36,7 +36,9 @@ bool AreSame(const Outcome& a, const Outcome& b) {
   return true;
 }
 
-// A rewritten graph has a different duration and memory usage.
+// Returns whether a deadline or the memory ended the step. A rewritten graph
+// may take another time and use other memory, so these results are not
+// compared.
 bool IsInconclusive(const Outcome& outcome) {
   return absl::IsDeadlineExceeded(outcome.status) ||
          absl::IsResourceExhausted(outcome.status);
@@ -50,15 +52,15 @@ std::string ToString(const Outcome& outcome) {
                        });
 }
 
-// One way to run the steps.
+// One way to run the steps: a graph and its options.
 struct Side {
   absl::string_view name;
   const SmallGraph& graph;
   GraphOptions options;
 };
 
-// Runs the steps of `plain`'s graph on both sides. The results of `plain` are
-// the expected ones.
+// Runs the same steps on both sides: those of the graph of `plain`, which also
+// gives the expected results.
 class Comparison {
  public:
   Comparison(Side changed, Side plain)
@@ -75,7 +77,7 @@ class Comparison {
     for (size_t i = 0; i < std::min(with.size(), without.size()); ++i) {
       if (IsInconclusive(with[i]) || IsInconclusive(without[i])) break;
       if (!AreSame(with[i], without[i])) {
-        // Later results may depend on this one, so stop here.
+        // Later results may depend on this one, so the comparison stops here.
         if (!IsChance(i, with[i], without[i])) {
           result.difference = Describe(i, with[i], without[i]);
         }
@@ -94,8 +96,8 @@ class Comparison {
     return GraphSession(side.graph, side.options).RunAll(specs_);
   }
 
-  // Returns whether runs of one side vary, so that a difference is not due to
-  // the passes.
+  // Returns whether repeated runs of one side differ. Then the passes are not
+  // the cause of a difference.
   bool IsChance(size_t i, const Outcome& with, const Outcome& without) const {
     constexpr int kTries = 4;
     for (int n = 0; n < kTries; ++n) {
@@ -110,8 +112,9 @@ class Comparison {
            FailuresOfNodes().count(with.status.code()) > 0;
   }
 
-  // Which of several nodes fails first is unspecified, but some node must fail
-  // with this code.
+  // Returns the error codes of the nodes when they run alone. If several nodes
+  // fail in a step, it is unspecified which fails first, but the code must be
+  // one of these.
   std::set<absl::StatusCode> FailuresOfNodes() const {
     std::set<absl::StatusCode> codes;
     GraphSession session(plain_.graph, plain_.options);

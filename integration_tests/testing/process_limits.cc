@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-// Returns the private writable memory of this program. /proc/self/statm counts
-// it in pages.
+// Returns the private writable memory of this program in bytes.
+// /proc/self/statm counts it in pages.
 int64_t DataBytes() {
   std::ifstream file("/proc/self/statm");
   int64_t size = 0, resident = 0, shared = 0, text = 0, library = 0, data = 0;

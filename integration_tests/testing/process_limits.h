@@ -1,5 +1,5 @@
-// Limits of the test program, for tests that must end within their time and
-// memory for any input.
+// Functions that limit the resources of a test program, for tests that must end
+// within bounded time and memory for any input.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_PROCESS_LIMITS_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_PROCESS_LIMITS_H_
 
@@ -7,15 +7,15 @@
 
 namespace weft {
 
-// Limits the program to `bytes` beyond its current memory: larger allocations
-// fail.
+// Limits the program to `bytes` beyond its current memory. Allocations above
+// the limit fail.
 void LimitMemory(int64_t bytes);
 
 // Returns the peak memory of the program in bytes.
 int64_t PeakMemory();
 
-// Ends the program by SIGALRM after that many seconds, unless called again
-// before. 0: never.
+// Ends the program by SIGALRM after `seconds`, unless the function is called
+// again before. 0 means no limit.
 void LimitTime(unsigned seconds);
 
 }  // namespace weft

@@ -25,7 +25,7 @@ class Maker {
       num_values += NumResults(block.statements.back());
     }
     for (int i = 0; i < num_results; ++i) {
-      // Sometimes a result is an unchanged argument.
+      // Sometimes an argument is returned unchanged.
       const bool is_new = num_args == 0 || choices_.Percent(80);
       block.results.push_back(is_new ? num_args + Below(num_values - num_args)
                                      : Below(num_args));

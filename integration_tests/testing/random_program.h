@@ -1,10 +1,10 @@
-// Random programs of nested loops, branches, functions and arrays, generated
-// from a seed: their results computed in plain C++, and a graph that must
-// compute the same.
+// Random programs with nested loops, branches, functions and arrays, generated
+// from a seed. Their results are computed in plain C++, and a graph must
+// compute the same results.
 //
 // All values are int64 scalars in [0, kModulus), so that results are exact.
 //
-// Threads: one at a time; deterministic for a seed.
+// Threads: not thread-safe. Results depend only on the seed.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_RANDOM_PROGRAM_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_RANDOM_PROGRAM_H_
 
@@ -20,7 +20,8 @@ inline constexpr int64_t kModulus = 10007;
 
 struct Statement;
 
-// Values are numbered: arguments first, then the results of each statement.
+// A sequence of statements with arguments and results. Values are numbered: the
+// arguments come first, then the result of each statement.
 struct Block {
   int num_args = 0;
   std::vector<Statement> statements;
@@ -28,12 +29,13 @@ struct Block {
 };
 
 enum class StatementKind {
-  kConst,   // number
+  kConst,   // the constant `number`
   kMix,     // inputs[0] * inputs[1] + number
-  kBranch,  // block number inputs[0] % 4, or the last, of the other inputs
-  kLoop,    // see LoopRuns; gives the variables
+  // block inputs[0] % 4 (the last if there are fewer), with the other inputs
+  kBranch,
+  kLoop,    // see LoopRuns; its results are the loop variables
   kRows,    // an array of block(i, the other inputs), read from its end
-  kCall,    // the block of all inputs
+  kCall,    // the block with all inputs
 };
 
 struct Statement {
@@ -41,9 +43,9 @@ struct Statement {
   std::vector<int> inputs;
   int64_t number = 0;
   std::vector<Block> blocks;
-  // For a loop: number of inputs after the first that are loop variables; the
-  // others are invariant. The iteration number precedes them in the block's
-  // arguments.
+  // For a loop, the number of inputs after the first that are loop variables.
+  // The others are loop invariants. The arguments of the block are the
+  // iteration number and then these values.
   int num_vars = 0;
   bool may_stop_early = false;
   int parallel_iterations = 1;
