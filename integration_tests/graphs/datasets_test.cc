@@ -109,7 +109,7 @@ TEST_F(DatasetsTest, TensorSourcesYieldElements) {
   EXPECT_EQ(first[1].scalar<std::string>(), "a");
 }
 
-TEST_F(DatasetsTest, TakeSkipAndRepeatSelectElements) {
+TEST_F(DatasetsTest, TakeSkipAndRepeat) {
   EXPECT_THAT(Numbers(Range(3).Repeat(2)), ElementsAre(0, 1, 2, 0, 1, 2));
   EXPECT_THAT(Numbers(Range(2).Repeat().Take(5)), ElementsAre(0, 1, 0, 1, 0));
   EXPECT_THAT(Numbers(Range(5).Skip(3)), ElementsAre(3, 4));

@@ -207,7 +207,7 @@ std::map<std::string, OpDef> ReadTensorFlowsOps() {
   return ops;
 }
 
-TEST(OpSignaturesTest, SignaturesMatchTensorFlow) {
+TEST(OpSignaturesTest, MatchTensorFlow) {
   const auto theirs = ReadTensorFlowsOps();
   ASSERT_FALSE(theirs.empty());
   std::vector<std::string> missing;

@@ -435,7 +435,7 @@ bool IsElementwise(KernelTestHarness& harness, const OpDef& op, DataType type) {
   return shapes.ok() && (*shapes)[0] == PartialShape({2, 3});
 }
 
-TEST(SpecialValuesTableTest, TableHasEachElementwiseKernel) {
+TEST(SpecialValuesTableTest, HasARowForEachElementwiseKernel) {
   KernelTestHarness harness(RegisterStandardKernels);
   std::set<OpAndType> rows;
   for (const Row& row : TheTable().rows) rows.emplace(row.op, row.type);

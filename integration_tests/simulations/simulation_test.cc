@@ -46,13 +46,13 @@ void RunSeeds(uint64_t seeds, bool on_gpus) {
   EXPECT_GT(failed, static_cast<int>(count));
 }
 
-TEST(SimulationTest, EverySeedEndsWithRightValuesOrErrors) {
+TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
   RunSeeds(kSeeds, /*on_gpus=*/false);
 }
 
 // The variables are on GPUs with their own memory, and the seed delays copies
 // to and from the GPUs.
-TEST(SimulationTest, EverySeedOnGpusEndsWithRightValuesOrErrors) {
+TEST(SimulationTest, EverySeedOnGpusEndsRightOrWithCleanErrors) {
   RunSeeds(kSeedsOnGpus, /*on_gpus=*/true);
 }
 

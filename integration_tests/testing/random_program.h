@@ -51,20 +51,20 @@ struct Statement {
   int parallel_iterations = 1;
   // Representation in the graph, which does not affect values.
   bool by_function = false;
-  bool elsewhere = false;  // on the second CPU device
+  bool elsewhere = false;  // runs on the second CPU device
 };
 
 Block MakeRandomProgram(uint64_t seed);
 
 std::vector<int64_t> Evaluate(const Block& block, std::vector<int64_t> values);
 
-// Adds the program's nodes, and its functions to the graph's library. Requires
-// a device "/cpu:1". Errors stick to the scope.
+// Adds the nodes of the program to the scope, and its functions to the library
+// of the graph. Requires a device "/cpu:1". Errors are recorded in the scope.
 std::vector<Output> AddProgram(const Scope& scope, const Block& block,
                                const std::vector<Output>& args);
 
-// Returns the GraphDef with one to three changed edges or attributes of its
-// loops; mostly an invalid graph.
+// Returns `graph` with one to three changed inputs or attributes of its loops.
+// The result is usually an invalid graph.
 std::string BreakLoops(const std::string& graph, uint64_t seed);
 
 }  // namespace weft

@@ -29,7 +29,8 @@ Outputs From(const Outputs& outputs, size_t first) {
 
 class Emitter {
  public:
-  // Functions are added to the library of `library`, wherever they are called.
+  // All functions are added to the function library of `library`, wherever they
+  // are called.
   explicit Emitter(Graph& library) : library_(library) {}
 
   Outputs Emit(const Scope& scope, const Block& block, Outputs values) {
@@ -72,7 +73,8 @@ class Emitter {
     return {};
   }
 
-  // Adds a function of int64 scalars whose nodes `emit` adds.
+  // Adds a function with int64 scalars as arguments and results. `emit` adds
+  // its nodes.
   template <typename EmitBody>
   NameAttrList Function(const Scope& scope, int num_args,
                         const EmitBody& emit) {
@@ -104,7 +106,8 @@ class Emitter {
                     });
   }
 
-  // Shape inference does not know the shape, but loops require it.
+  // Reshapes a value to a scalar. Loops require static shapes, which shape
+  // inference does not know here.
   static Output AsScalar(const Scope& scope, const Output& value) {
     return ops::Reshape(scope, value, Tensor(DT_INT32, {0}));
   }
@@ -211,7 +214,8 @@ class Emitter {
     return scope.ok() ? From(last, 1) : Outputs();
   }
 
-  // Arguments of its functions: i, limit, variables, invariants.
+  // Adds a functional loop. The arguments of its functions are the iteration
+  // number, the limit, the loop variables and the invariants.
   Outputs CallLoop(const Scope& scope, const Statement& loop,
                    const Output& limit, const Outputs& inputs) {
     const int num_args = static_cast<int>(inputs.size()) + 1;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMaxElements = 64;
 
-// Adds an element's value to a tensor, or changes value `at` unless negative.
+// Adds a value to the field if `at` is negative, or else changes value `at`.
 template <typename Field, typename Value>
 void Put(Field* field, int at, Value value) {
   if (at < 0) {
@@ -132,7 +132,7 @@ std::vector<int64_t> RandomSizes(Choices& choices) {
     if (size * count > kMaxElements) size = 1;
     count *= size;
   }
-  // No elements, but many rows.
+  // Sometimes a shape has no elements, but many rows.
   if (sizes.size() >= 2 && choices.Percent(5)) {
     const size_t at = choices.Below(sizes.size());
     sizes[at] = 0;
@@ -161,7 +161,7 @@ void RandomTensor(Choices& choices, DataType dtype,
     tensor->mutable_tensor_shape()->add_dim()->set_size(size);
     count *= size;
   }
-  // A single value is repeated for all elements.
+  // If there is only one value, the tensor repeats it for all elements.
   if (choices.Percent(30)) count = count < 1 ? count : 1;
   for (int64_t i = 0; i < count; ++i) PutElement(choices, -1, tensor);
 }

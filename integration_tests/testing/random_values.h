@@ -1,7 +1,9 @@
-// Edge-case values for generated graphs: zeros, limits, NaN, empty shapes;
-// mixed with many ordinary ones, because otherwise no graph would run.
+// Edge-case values for generated graphs: zeros, limits, NaN and empty shapes.
+// They are mixed with many ordinary values, because otherwise no graph would
+// run.
 //
-// For .cc files that hold protobuf messages. Threads: stateless functions.
+// Only for .cc files that include protobuf messages. Threads: the functions
+// have no state.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_RANDOM_VALUES_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_RANDOM_VALUES_H_
 
@@ -22,15 +24,17 @@ class TensorShapeProto;
 int64_t RandomInteger(Choices& choices);
 double RandomNumber(Choices& choices);
 std::string RandomText(Choices& choices);
-// Returns sizes of small tensors.
+// Returns the sizes of a small tensor's dimensions.
 std::vector<int64_t> RandomSizes(Choices& choices);
-// May leave sizes or the rank unknown, or set excessive sizes.
+// Sets a random shape. Sizes or the rank may be unknown, and sizes may be
+// excessive.
 void RandomShape(Choices& choices, tf::TensorShapeProto* shape);
 
-// Fills a tensor of that type and these sizes, with at most a few elements.
+// Fills a tensor of type `dtype` and shape `sizes`. The tensor has at most a
+// few elements.
 void RandomTensor(Choices& choices, DataType dtype,
                   const std::vector<int64_t>& sizes, tf::TensorProto* tensor);
-// Changes one element of a tensor made by RandomTensor.
+// Changes one element of a tensor that RandomTensor has filled.
 void ChangeElement(Choices& choices, tf::TensorProto* tensor);
 
 }  // namespace weft

@@ -14,9 +14,9 @@ namespace weft {
 namespace {
 
 constexpr char kFolder[] = "job";
-// Time to recover from faults.
+// Time to recover after the last fault.
 constexpr absl::Duration kRecovery = absl::Minutes(5);
-// Between periods of faults, saves have time to succeed.
+// Between the rounds of faults, saves have time to succeed.
 constexpr int kFaultRounds = 3;
 constexpr int kBetweenRoundsMilliseconds = 8000;
 
@@ -68,7 +68,7 @@ class SaveSimulation : public DiskSimulation {
       Violate(absl::StrCat("the newest is ", newest, "; reported: ", told,
                            ", begun: ", book_.last_begun));
     }
-    // Whether a save is exact is known only when it has ended.
+    // Before a save has ended, it is unknown whether its checkpoint is exact.
     const bool is_exact =
         book_.is_exact[number] && book_.last_reported >= number;
     const auto values = ReadSaved(disk(), newest);
@@ -110,9 +110,9 @@ class SaveSimulation : public DiskSimulation {
     }
   }
 
-  // Each file is the checkpoint state, or belongs to a checkpoint that is kept
-  // or was committed but never reported, or is the marker, which records failed
-  // saves for a while.
+  // Checks the files in the folder. A file must be the checkpoint state, belong
+  // to a checkpoint that was kept or was committed but never reported, or be
+  // the marker, which records failed saves for a while.
   void CheckFolder() {
     const auto names = disk().ListDirectory(kFolder);
     if (!names.ok()) return Violate(names.status().ToString());

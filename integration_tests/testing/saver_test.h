@@ -1,5 +1,5 @@
-// SaverTest is a fixture for tests of the Saver: sessions of one process whose
-// files are in memory.
+// SaverTest is a fixture for tests of the Saver. Its sessions run in one
+// process whose files are in memory.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_SAVER_TEST_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_SAVER_TEST_H_
 
@@ -34,7 +34,7 @@ inline std::unique_ptr<Session> ConnectTo(Process& process,
   return session.ok() ? *std::move(session) : nullptr;
 }
 
-// Returns a session with initialized variables; null if that failed.
+// Returns a session with initialized variables, or null if an error occurred.
 inline std::unique_ptr<Session> InitializedSession(Process& process,
                                                    const Scope& scope) {
   const Operation init = ops::GlobalVariablesInitializer(scope);
@@ -55,11 +55,11 @@ class SaverTest : public testing::Test {
   }
   SaverTest() : process_(InMemory(files_)) {}
 
-  // Returns a separate session whose variables have no values yet.
+  // Returns a new session in which no variable has a value.
   std::unique_ptr<Session> Connect(const Scope& scope) {
     return ConnectTo(process_, scope);
   }
-  // Returns a session with initialized variables; null if that failed.
+  // Returns a session with initialized variables, or null if an error occurred.
   std::unique_ptr<Session> ConnectAndInitialize(const Scope& scope) {
     return InitializedSession(process_, scope);
   }
@@ -69,7 +69,7 @@ class SaverTest : public testing::Test {
     options.clock = &clock_;
     return options;
   }
-  // Initializes all variables and saves them.
+  // Initializes all variables and saves them to `path`.
   void SaveAs(const std::string& path, const Scope& scope) {
     train::Saver saver(scope, Options());
     const Operation init = ops::GlobalVariablesInitializer(scope);

@@ -13,17 +13,18 @@
 namespace weft {
 namespace {
 
-// Several chunks, if chunks are small.
+// Elements of a variable, enough for several chunks if chunks are small.
 constexpr int kNumElements = 500;
-// Timeout of a call that creates or extends a session, and thus of a save.
+// Timeout of a call that creates or extends a session. It also applies to
+// saves.
 constexpr absl::Duration kOperationTimeout = absl::Seconds(20);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
-// Time after the last fault until everything must succeed.
+// Time after the last fault until all calls must succeed.
 constexpr absl::Duration kSettling = absl::Seconds(40);
 constexpr int kCalmSuccesses = 3;
 // Approximate number of steps of the other client during a save.
 constexpr uint64_t kStepsASave = 5;
-// Time that a step whose master was lost may still run.
+// A step whose master was lost may still run for this time.
 constexpr absl::Duration kUnconfirmedTime = absl::Seconds(30);
 // Maximum duration of a save under any faults. A save opens and closes some
 // dozens of files, and each call may be lost and retried.
@@ -48,7 +49,7 @@ Tensor Filled(float value) {
   return tensor;
 }
 
-// Returns the value of all elements, if they are equal.
+// Returns the value of all elements if they are equal, or else nullopt.
 std::optional<float> OnlyValue(const Tensor& tensor) {
   const auto values = tensor.flat<float>();
   const bool same = std::all_of(values.begin(), values.end(), [&](float value) {
@@ -99,8 +100,8 @@ std::string DescribeTornValues(const SavedValues& values, bool steps) {
       return absl::StrCat("partial update in ",
                           weight.has_value() ? SlotName(p) : WeightsName(p));
     }
-    // After n updates the slot is n, and the variable is minus the sum of the
-    // slot's values.
+    // After n updates the slot is n. The variable is minus the sum of all
+    // values that the slot had.
     if (*weight != -*slot * (*slot + 1) / 2) {
       return absl::StrCat(WeightsName(p), " is ", *weight, ", but its slot ",
                           *slot);
@@ -171,7 +172,8 @@ void SavingClient::PauseFor(absl::Duration duration) {
   cluster_.scheduler().NewEvent()->WaitUntil(Now() + duration);
 }
 
-// After the faults, pauses are long, because nothing is to be observed.
+// Pauses between steps. After the faults, pauses are long, because nothing is
+// left to observe.
 void SavingClient::Pause() {
   if (calm_since_ < Now()) return PauseFor(absl::Seconds(5));
   PauseFor(absl::Milliseconds(1 + Chance(Chance(4) == 0 ? 1000 : 100)));
@@ -237,8 +239,8 @@ void SavingClient::StepFailed(const absl::Status& status, int losses) {
   CheckError(status, "a step");
   book().may_train = false;
   book().is_exact_now = false;
-  // A client that has lost its master, or does not wait for its reply, cannot
-  // know when the step is over.
+  // If the client has lost its master or has not waited for the reply, it
+  // cannot know when the step ends.
   const bool knows = losses == losses_ && !is_anyone_stuck_ &&
                      !absl::IsUnavailable(status) &&
                      !HasText(status, "deadline passed before its answer");
@@ -263,7 +265,8 @@ void SavingClient::TrainAndSave() {
     return PauseFor(absl::Milliseconds(1 + Chance(2000)));
   }
   for (uint64_t left = 1 + Chance(3); left > 0 && book().may_train; --left) {
-    // Resources of a step, such as a connection, take time to become available.
+    // After a failed step, its resources, such as a connection, take time to
+    // become available again.
     if (!TakeStep()) return PauseFor(absl::Milliseconds(1 + Chance(100)));
     Pause();
   }
@@ -286,7 +289,8 @@ bool SavingClient::RestoreOrInitialize() {
   if (!(newest->has_value() ? Restore(**newest) : Initialize())) return false;
   const auto torn = FindTornValues();
   if (!torn.has_value()) return false;
-  // A checkpoint saved while inexact stays inexact: training starts over.
+  // A checkpoint that was saved in an inexact state may contain partial steps.
+  // Then training starts over.
   if (is_certain && !torn->empty()) {
     if (newest->has_value() && book().is_exact[SaveBook::NumberOf(**newest)]) {
       Violate(absl::StrCat("restored ", **newest, ", but ", *torn));

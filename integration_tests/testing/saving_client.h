@@ -1,21 +1,22 @@
 // SavingClient is one of two clients that train the same variables, on two
-// parameter servers, in a simulation of saves. The first, the chief, starts or
-// restores the training, saves every few steps, and restores whenever a step of
-// either failed; the other only takes steps. Violations are:
+// parameter servers, in a simulation of saves. The first client is the chief:
+// it starts or restores the training, saves every few steps, and restores
+// whenever a step of either client has failed. The other client only takes
+// steps. Violations are:
 //
 // - a checkpoint, or a restored variable, with a partial update, or with the
-//   update of a variable but not of its slot; with SaveConsistency::kStep a
-//   partial step;
-// - a checkpoint returned by a Save if later the newest one is older;
+// update of a variable but not of its slot; with SaveConsistency::kStep, a
+// partial step;
+// - a checkpoint returned by a Save if later the newest checkpoint is older;
 // - an error without a remedy; an error of a save, or a step, long after the
-//   last fault; a hung save.
+// last fault; a hung save.
 //
-// A failed step may have taken effect partially, and one whose master is lost
-// may do so later, with or without saves. From then on, until the chief has
-// restored variables that such a step can no longer reach, checkpoints are
-// inexact: they may contain partial steps.
+// A failed step may have taken effect partially. If its master is lost, a step
+// may also take effect later, even after a save. Until the chief has restored
+// variables that such a step can no longer reach, checkpoints are inexact: they
+// may contain partial steps.
 //
-// Threads: as Trainer's.
+// Threads: the same as for Trainer.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_SAVING_CLIENT_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_SAVING_CLIENT_H_
 
@@ -34,15 +35,17 @@
 
 namespace weft {
 
-inline constexpr int kNumSavingServers = 2;  // tasks of job "ps"
-inline constexpr int kNumSavingClients = 2;  // and tasks of job "worker"
-inline constexpr int kNumKept = 2;           // checkpoints
+inline constexpr int kNumSavingServers = 2;  // number of tasks of job "ps"
+// also the number of tasks of job "worker"
+inline constexpr int kNumSavingClients = 2;
+inline constexpr int kNumKept = 2;  // number of checkpoints that are kept
 
-// For each element: w -= m += 1, on each server, then the global step += 1.
+// The graph of both clients. A step updates each element on each server by w -=
+// m += 1, and then increments the global step.
 struct SavedProgram {
   SavedProgram(const std::string& writer, train::SaverOptions options);
 
-  const std::string folder;  // of the checkpoints, at the writer
+  const std::string folder;  // folder of the checkpoints, on the writer's disk
   Scope root = Scope::Root();
   ops::Variable global_step;
   ops::Variable weights[kNumSavingServers];
@@ -58,38 +61,41 @@ struct SavedValues {
   Tensor slots[kNumSavingServers];
   Tensor global_step;
 };
-// Describes inconsistent values; empty if there are none. `steps`: partial
-// steps are violations, too.
+// Returns a description of inconsistent values, or "" if all are consistent.
+// With `steps`, partial steps are inconsistent, too.
 std::string DescribeTornValues(const SavedValues& values, bool steps);
-// Reads a whole checkpoint, and verifies its checksums.
+// Reads a complete checkpoint and verifies its checksums.
 absl::StatusOr<SavedValues> ReadSaved(FileSystem& disk,
                                       const std::string& prefix);
 
-// SaveBook is the knowledge shared by both clients and the disk check.
+// SaveBook is the state that both clients and the disk check share.
 struct SaveBook {
-  // Checkpoints are numbered in the order in which they began.
+  // Number of the last checkpoint that was begun. Checkpoints are numbered in
+  // the order of their beginning.
   int64_t last_begun = 0;
-  int64_t last_reported = 0;  // a Save has returned it
+  // number of the last checkpoint that Save has returned
+  int64_t last_reported = 0;
   std::map<int64_t, bool> is_exact;
-  // False after a failed step: no client takes steps until the chief has
-  // restored.
+  // Whether clients may take steps. False from a failed step until the chief
+  // has restored the variables.
   bool may_train = false;
-  int num_training = 0;  // running steps of the other client
-  // Meanwhile the other client runs steps back to back: hardly any time passes.
+  int num_training = 0;  // number of running steps of the other client
+  // The chief is saving. Meanwhile the other client runs steps without pauses,
+  // because a save takes hardly any simulated time.
   bool is_saving = false;
   bool is_exact_now = false;
-  // Until then failed steps may still take effect.
+  // Until this time, failed steps may still take effect.
   absl::Time unconfirmed_until = absl::InfinitePast();
 
-  // Number of a prefix "model-7".
+  // Returns the number of a checkpoint, for example 7 for "model-7".
   static int64_t NumberOf(const std::string& prefix);
 };
 
 struct SavingClientOptions {
-  // Outlives the client, like the other objects.
+  // All objects that the pointers refer to must outlive the client.
   TestCluster* cluster = nullptr;
   SaveBook* book = nullptr;
-  int index = 0;  // of the client, and of its worker; 0 is the chief
+  int index = 0;  // index of the client and its worker; 0 is the chief
   uint64_t seed = 1;
   train::SaveConsistency consistency = train::SaveConsistency::kVariable;
 };
@@ -110,10 +116,10 @@ class SavingClient : public DisturbedClient {
   bool reborn() const override { return !is_dying_; }
 
   void Start();
-  // No more faults are injected. Both clients continue until the chief has
-  // shown that saves succeed; then they pause.
+  // Tells the client that no more faults will be injected. Both clients
+  // continue until the chief has shown that saves succeed, and then pause.
   void CalmDown();
-  // The client need not succeed any more.
+  // Tells the client that it need not succeed any more.
   void GiveUp() { gives_up_ = true; }
   enum class Rest { kNone, kSaved, kEnded };
   Rest rest() const { return rest_; }
@@ -131,16 +137,17 @@ class SavingClient : public DisturbedClient {
   void TakeTurn();
   void Restart();
   bool Connect();
-  // Takes one step; returns whether it succeeded.
+  // Takes one step. Returns whether the step succeeded.
   bool TakeStep();
   void StepFailed(const absl::Status& status, int losses);
   void TrainAsWorker();
-  // Chief only.
+  // The following two functions are called by the chief only.
   void TrainAndSave();
   bool RestoreOrInitialize();
   bool Restore(const std::string& newest);
   bool Initialize();
-  // Checks the values in the cluster; none if they cannot be read.
+  // Returns a description of inconsistent values in the cluster, "" if all are
+  // consistent, or nullopt if they cannot be read.
   std::optional<std::string> FindTornValues();
   void Save();
   void SaveFailed(const absl::Status& status);
@@ -159,7 +166,7 @@ class SavingClient : public DisturbedClient {
   TestCluster& cluster_;
   const std::string name_;
   const std::string target_;
-  const std::string writer_;  // its target
+  const std::string writer_;  // target of the checkpoint writer
   const std::unique_ptr<Random> random_;
   std::unique_ptr<Process> process_;
   std::unique_ptr<SavedProgram> program_;

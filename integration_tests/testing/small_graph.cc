@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// Limits under which a graph cannot request excessive work.
+// Larger graphs are rejected, because they could request excessive work.
 constexpr int kMaxNodes = 64;
 constexpr int64_t kMaxConstantElements = 4096;
 constexpr size_t kTensorBytes = size_t{64} << 10;
@@ -26,13 +26,15 @@ constexpr int kMaxRuns = 4;
 constexpr int kMaxFetches = 3;
 constexpr absl::Duration kTimeout = absl::Milliseconds(100);
 
-// libFuzzer calls a function for each case, so threads are started only once.
+// Returns a process that all cases share. libFuzzer calls a function for each
+// case, so threads are started only once.
 Process& TheProcess() {
   static auto* const process = new Process({.compute_threads = 2});
   return *process;
 }
 
-// Number of elements of all contained tensors, according to their shapes.
+// Returns the number of elements of all tensors in the proto, computed from
+// their shapes.
 int64_t ConstantElements(const tf::TensorProto& tensor) {
   double elements = 1;
   for (const auto& dim : tensor.tensor_shape().dim()) {
@@ -116,8 +118,8 @@ std::vector<protocol::CallableSpec> SmallGraph::Specs() const {
       spec.fetches.push_back(absl::StrCat(node.name(), ":", i));
     }
     specs.push_back(std::move(spec));
-    // Nodes without a value, or with a handle, cannot be fetched, but can be
-    // run.
+    // A node without outputs, or whose output is a handle, cannot be fetched,
+    // so it is a target.
     specs.push_back(SpecOf(node));
   }
   protocol::CallableSpec everything;

@@ -1,11 +1,11 @@
-// SmallGraph is an untrusted graph, small enough for tests to run in any case;
-// GraphSession is a session with it, in a task with little memory.
+// SmallGraph is an untrusted graph that is small enough for tests to run.
+// GraphSession is a session with a SmallGraph in a task with little memory.
 //
-// A node with an attribute "_value" is fed: its output 0 is that tensor. So
-// kernels get shapes that their shape functions have not seen.
+// If a node has an attribute "_value", that tensor is fed as output 0 of the
+// node. So kernels get shapes that their shape functions have not seen.
 //
-// Threads: those of one Process that lives until the program ends. One caller
-// at a time.
+// Threads: those of one Process that lives until the program ends. Not
+// thread-safe.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_SMALL_GRAPH_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_SMALL_GRAPH_H_
 
@@ -30,16 +30,16 @@ class GraphDef;
 
 class SmallGraph {
  public:
-  // Null for an invalid graph, or one with excessive demands.
+  // Returns null if the graph is invalid or demands too much work or memory.
   static std::unique_ptr<SmallGraph> Of(const tf::GraphDef& def);
 
   const Graph& graph() const { return graph_; }
   const std::string& bytes() const { return bytes_; }
   const std::vector<Tensor>& fed_values() const { return values_; }
-  // Steps worth running: the last nodes, one after the other, with fetches and
-  // without, then all at once.
+  // Returns the steps to run: each of the last nodes, with and without fetches,
+  // and then all of these nodes together.
   std::vector<protocol::CallableSpec> Specs() const;
-  // One step per node.
+  // Returns one step for each node.
   std::vector<protocol::CallableSpec> NodeSpecs() const;
 
  private:
@@ -56,23 +56,24 @@ class GraphSession {
  public:
   struct Outcome {
     absl::Status status;
-    std::vector<Tensor> fetches;  // where the status is OK
-    // Number of fused nodes that ran (_FusedMatMul).
+    std::vector<Tensor> fetches;  // set if the status is OK
+    // Number of fused nodes that ran, such as _FusedMatMul.
     int fused_nodes = 0;
   };
 
   // The graph must outlive the session.
   explicit GraphSession(const SmallGraph& graph,
                         const GraphOptions& options = {});
-  // Counts fused nodes from now on.
+  // Starts to count the fused nodes that run.
   void CountFused() { counts_fused_ = true; }
   ~GraphSession();
   GraphSession(const GraphSession&) = delete;
   GraphSession& operator=(const GraphSession&) = delete;
 
-  // DEADLINE_EXCEEDED for steps that take longer than a small graph should.
+  // Runs one step. Returns DEADLINE_EXCEEDED if it takes longer than a step of
+  // a small graph should.
   Outcome Run(const protocol::CallableSpec& spec);
-  // Runs one after the other, until one takes too long.
+  // Runs the steps one after the other, until a step takes too long.
   std::vector<Outcome> RunAll(const std::vector<protocol::CallableSpec>& specs);
 
  private:

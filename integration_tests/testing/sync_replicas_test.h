@@ -1,5 +1,6 @@
-// SyncReplicasTest is a fixture for tests of synchronous replicas: a small
-// model, its data, and a cluster of two parameter servers and three workers.
+// SyncReplicasTest is a fixture for tests of synchronous replicas. It has a
+// small model with its data, and a cluster of two parameter servers and three
+// workers.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_SYNC_REPLICAS_TEST_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_SYNC_REPLICAS_TEST_H_
 
@@ -28,17 +29,17 @@
 
 namespace weft::sync_replicas_tests {
 
-inline constexpr int kInputs = 3;  // of a row
+inline constexpr int kInputs = 3;  // inputs in a row
 inline constexpr int kTable = 5;
 
-// Notifies when a line contains the given text.
+// A logger that notifies when a line contains the given text.
 class NotifyingLogger : public Logger {
  public:
   explicit NotifyingLogger(std::string text) : text_(std::move(text)) {}
   void Log(Severity, absl::string_view message) override {
     if (absl::StrContains(message, text_)) seen_->Set();
   }
-  // Returns false if no such line was logged within a minute.
+  // Waits until the line was logged. Returns false after a minute.
   bool Wait() { return seen_->WaitUntil(clock_.Now() + absl::Minutes(1)); }
 
  private:
@@ -50,11 +51,12 @@ class NotifyingLogger : public Logger {
 
 struct NetOptions {
   DataType dtype = DT_DOUBLE;
-  bool use_resource = true;  // type of the dense variable
+  // whether the dense variable is a resource variable
+  bool use_resource = true;
   int table_parts = 1;
 };
 
-// A linear model with an embedding table.
+// The graph of a linear model with an embedding table.
 struct Net {
   Net(const Scope& scope, const NetOptions& net) {
     x = ops::Placeholder(scope.WithName("x"), net.dtype,
@@ -85,8 +87,8 @@ struct Net {
   ops::Variable w, step;
 };
 
-// Training data of a replica's step: random rows, and all rows of the table in
-// a random order, row 0 twice.
+// The training data of one step of a replica: random rows of x, and the ids of
+// all rows of the table in random order. Id 0 occurs twice.
 struct Batch {
   std::vector<double> x;
   std::vector<int32_t> ids;
@@ -115,9 +117,10 @@ inline FeedList Feeds(const Net& net, const Batch& batch) {
   return {{net.x, x}, {net.ids, Tensor::Vector<int32_t>(batch.ids)}};
 }
 
-// The model of one replica.
+// The graph of one replica with its optimizer.
 struct Replica {
-  // `worker_device` overrides the device of the task.
+  // `worker_device` overrides the device of the replica, which by default is
+  // that of its worker task.
   Replica(int worker, const train::SyncReplicasOptions& options,
           const NetOptions& net_options = {},
           const std::optional<std::string>& worker_device = std::nullopt)
@@ -141,12 +144,12 @@ struct Replica {
 };
 
 struct Values {
-  std::vector<Tensor> variables;  // w, table, global step
+  std::vector<Tensor> variables;  // values of w, the table and the global step
 };
 
 class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
  public:
-  // Runs `num_runs` steps on the replica's batches, and returns the variables
+  // Runs `num_runs` steps on the batches of the replica. Returns the variables
   // afterwards.
   absl::StatusOr<Values> Train(Replica& replica, int num_runs, int num_tokens,
                                absl::FunctionRef<void()> after_each_run) {
@@ -199,7 +202,7 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     return session.Run({},
                        {replica.net.w, replica.net.table, replica.net.step});
   }
-  // Returns a replica's session after its first runs.
+  // Runs `num_runs` steps of a replica in a new session. Returns the session.
   absl::StatusOr<std::unique_ptr<train::MonitoredSession>> TrainRuns(
       Replica& replica, const train::MonitoredTrainingSessionOptions& options,
       int num_runs) {
@@ -211,7 +214,7 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     }
     return session;
   }
-  // Runs one replica for some steps; then its task ends.
+  // Runs `num_runs` steps of one replica, and then stops its task.
   void TrainAndDie(int index, const train::SyncReplicasOptions& sync,
                    int num_runs) {
     Replica doomed(index, sync);
@@ -220,8 +223,8 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     const auto session = TrainRuns(doomed, with, num_runs);
     cluster_.Stop("worker", index);
   }
-  // Trains until the global step is `last` or more. `before_run` gets the
-  // number of the run.
+  // Trains until the global step is `last` or more. Calls `before_run` with the
+  // number of each run.
   absl::StatusOr<int64_t> TrainUntil(
       Replica& replica, int64_t last,
       train::MonitoredTrainingSessionOptions options,
@@ -245,12 +248,13 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
   TestCluster cluster_;
 };
 
-// Each update needs a gradient of every replica.
+// Returns options in which each update needs a gradient from each replica.
 inline train::SyncReplicasOptions Numbered(int num_replicas, int index) {
   return {.replicas_to_aggregate = num_replicas, .replica_index = index};
 }
 
-// Trains until the session reports the end. Returns the global step.
+// Trains until the session reports the end of training. Returns the global
+// step.
 inline absl::StatusOr<int64_t> TrainToItsEnd(
     Replica& replica, const train::MonitoredTrainingSessionOptions& options) {
   ASSIGN_OR_RETURN(const auto session,

@@ -22,7 +22,7 @@ Frames FramesOf(const ControlMessage& message) {
 
 }  // namespace
 
-// Intercepts events between the wire and their receiver.
+// Events intercepts the events of a wire before their receiver gets them.
 class TappedWire::Events : public bus::WireEvents {
  public:
   Events(TappedWire& wire, bus::WireEvents& events, ChannelKind channel_kind,
@@ -68,7 +68,8 @@ class TappedWire::Events : public bus::WireEvents {
   const bool accepts_;
 };
 
-// After its end, the connections that it accepted receive nothing.
+// A listener that passes accepted connections on. When it is destroyed, these
+// connections receive no more events.
 class TappedWire::Listener : public bus::WireListener {
  public:
   Listener(std::unique_ptr<bus::WireListener> listener,
@@ -130,7 +131,8 @@ absl::Status TappedWire::Send(ConnectionId connection, Frames frames) {
     is_control = it != table_->events.end() &&
                  it->second->channel_kind() == ChannelKind::kControl;
   }
-  // A dialed connection sends its handshake before OnOpen.
+  // Before OnOpen, a dialed connection sends its handshake, which is not a
+  // control message.
   if (!is_control) return wire_->Send(connection, std::move(frames));
   auto message = bus::DecodeControlMessage(frames);
   if (!message.ok()) return wire_->Send(connection, std::move(frames));

@@ -1,10 +1,10 @@
 // TappedWire is a Wire that passes control messages through a test, which may
-// change, drop, resend or answer them. A test thus injects a bug into a task
+// change, drop, resend or answer them. A test can thus inject a bug into a task
 // without changing the task's code.
 //
-// Threads: as Wire; the tap is called on the thread that sends or reads.
-// Deliver runs a separate closure, so only a SimulatedScheduler guarantees that
-// events of one connection are sequential.
+// Threads: the same as for Wire. The tap is called on the thread that sends or
+// reads. Deliver runs a separate closure, so only a SimulatedScheduler
+// guarantees that the events of one connection are sequential.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_TAPPED_WIRE_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_TAPPED_WIRE_H_
 
@@ -24,8 +24,8 @@ namespace weft {
 
 class TappedWire;
 
-// WireTap receives events of the wire. All methods return whether the event is
-// passed on.
+// WireTap receives the events of a wire. All methods return whether the event
+// is passed on.
 class WireTap {
  public:
   virtual ~WireTap() = default;
@@ -37,7 +37,7 @@ class WireTap {
                          bus::ControlMessage& /*message*/) {
     return true;
   }
-  // Called when an accepted connection was lost.
+  // Called when a connection that the wire had accepted was lost.
   virtual bool OnLost() { return true; }
 };
 
@@ -57,15 +57,15 @@ class TappedWire : public bus::Wire {
   absl::Status Send(bus::ConnectionId connection, bus::Frames frames) override;
   void Close(bus::ConnectionId connection) override;
 
-  // Delivers a message as if from the other end, after `delay`, bypassing the
-  // tap. No-op if the connection has ended by then.
+  // Delivers a message after `delay` as if the other end had sent it, without
+  // calling the tap. No-op if the connection has ended by then.
   void Deliver(bus::ConnectionId connection, const bus::ControlMessage& message,
                absl::Duration delay = absl::ZeroDuration());
 
  private:
   class Events;
   class Listener;
-  // Open connections and their receivers.
+  // The open connections and their receivers.
   struct Table {
     absl::Mutex mutex;
     std::map<bus::ConnectionId, Events*> events ABSL_GUARDED_BY(mutex);
@@ -82,10 +82,11 @@ class TappedWire : public bus::Wire {
   std::vector<std::unique_ptr<Events>> all_events_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns `message` under the envelope's call, with small attachments inline.
+// Returns `message` as a control message with the envelope `envelope`. Small
+// attachments are inline.
 bus::ControlMessage WithBody(const bus::Envelope& envelope,
                              bus::Message message);
-// Returns the request with its body and attachments, for the parsers of
+// Returns the body and the attachments of a control message, for the parsers of
 // libs/protocol.
 bus::Message BodyOf(const bus::ControlMessage& message);
 

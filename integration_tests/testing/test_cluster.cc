@@ -20,8 +20,9 @@ namespace {
 constexpr int kFirstSimulatedPort = 1000;
 constexpr int kAttempts = 5;
 constexpr int64_t kFakeGpuBytes = 4 << 20;
-// One thread per channel, as over sockets: a blocked reader blocks all
-// connections. A MemoryWire delivers on the compute pool of its reader.
+// A MemoryWire delivers messages on the compute pool of its reader. One thread
+// per channel is like over sockets: a blocked reader blocks all connections of
+// its channel.
 constexpr SimulatedPools kReaders = {.compute = 2};
 
 void OrDie(const absl::Status& status) {
@@ -66,7 +67,7 @@ TestCluster::TestCluster(const Options& options) : options_(options) {
   }
   client_ = NewProcess("client");
   absl::Status started = StartAll();
-  // Another program may have taken a port meanwhile.
+  // If another program has taken a port meanwhile, other ports are tried.
   for (int i = 0; i < kAttempts && absl::IsAlreadyExists(started); ++i) {
     StopAll();
     started = StartAll();
@@ -99,7 +100,8 @@ void TestCluster::ReapDead() {
 absl::Status TestCluster::StartAll() {
   spec_ = {};
   int next_port = kFirstSimulatedPort;
-  std::set<int> drawn;  // a port is free until its server listens
+  // ports drawn so far, because a port counts as free until its server listens
+  std::set<int> drawn;
   for (const auto& [job, num_tasks] : options_.jobs) {
     for (int i = 0; i < num_tasks; ++i) {
       int port = 0;
@@ -175,8 +177,8 @@ std::shared_ptr<const GpuPlatform> TestCluster::Gpus() const {
   return std::make_shared<FakeGpuPlatform>(nullptr, kFakeGpuBytes);
 }
 
-// The seed differs for each process of a name, because the task's incarnation
-// is drawn from it.
+// Returns a seed that differs for each process with the same name, because the
+// incarnation of a task is drawn from its seed.
 uint64_t TestCluster::RandomSeedFor(const std::string& name) {
   const uint64_t starts = starts_[name]++;
   return (options_.seed * 1000003 + std::hash<std::string>()(name)) * 1009 +
@@ -233,8 +235,8 @@ std::shared_ptr<TestCluster::Member> TestCluster::Take(const std::string& job,
   return taken;
 }
 
-// Removed from the tables first, because stopping takes time and others use the
-// tables.
+// Removes the server from the tables before it stops, because stopping takes
+// time and other threads use the tables.
 void TestCluster::Stop(const std::string& job, int index,
                        absl::Duration drain) {
   const std::shared_ptr<Member> stopped = Take(job, index);

@@ -1,5 +1,6 @@
-// A training whose runs are traced, for tensorboard_test.py: a ProfilerHook
-// writes traces to DIRECTORY/hook, and a FileWriter to DIRECTORY/writer.
+// Trains a model and traces its runs, for tensorboard_test.py. A ProfilerHook
+// writes traces to DIRECTORY/hook, and a FileWriter writes traces to
+// DIRECTORY/writer.
 //
 //   traced_training DIRECTORY
 #include <cstdio>

@@ -15,18 +15,19 @@ namespace {
 // Timeout of a call that creates or extends a session.
 constexpr absl::Duration kOperationTimeout = absl::Seconds(20);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
-// Time after the last fault until every step must succeed.
+// Time after the last fault until each step must succeed.
 constexpr absl::Duration kSettling = absl::Seconds(30);
 constexpr int kCalmSuccesses = 5;
-// Callables that are created and released before the end.
+// Number of callables that are created and released before the end.
 constexpr int kReleased = 3;
-// Time that a step whose master was lost may still run: its abort may be late,
-// or may wait for the end of a silence.
+// A step whose master was lost may still run for this time, because its abort
+// may be late, or may wait until a connection that loses messages is restored.
 constexpr absl::Duration kUnconfirmedTime = absl::Seconds(30);
-// As long as several of a schedule's longest stalls.
+// A loss is noticed within this time, even if a schedule stalls threads for
+// long.
 constexpr absl::Duration kNoticed = absl::Seconds(5);
 
-// Indices of a step's fetches.
+// Indices of the fetches of a step.
 enum Fetch {
   kLoss,
   kAcross,
@@ -39,7 +40,8 @@ bool Mentions(const absl::Status& status, absl::string_view text) {
   return absl::StrContains(status.message(), text);
 }
 
-// TensorFlow's errors for reading and writing uninitialized variables.
+// Returns whether the status is one of TensorFlow's errors for reading or
+// writing uninitialized variables.
 bool IsUninitialised(const absl::Status& status) {
   return (absl::IsFailedPrecondition(status) &&
           Mentions(status, "uninitialized")) ||
@@ -95,7 +97,8 @@ void Trainer::PauseFor(absl::Duration duration) {
   cluster_.scheduler().NewEvent()->WaitUntil(Now() + duration);
 }
 
-// Short pauses allow many steps; long ones reveal late effects.
+// Pauses between steps. Short pauses allow many steps, and long pauses reveal
+// late effects.
 void Trainer::Pause() {
   if (!IsDisturbed()) return PauseFor(absl::Seconds(5));
   const uint64_t longest = Chance(4) == 0 ? 4000 : 400;
@@ -165,7 +168,7 @@ void Trainer::TryStep() {
   Failed(attempt, values.status());
 }
 
-// Returns a timeout between some milliseconds and some seconds, so that late
+// Returns a timeout between some milliseconds and some seconds. So late
 // messages arrive at steps that wait, that have just ended, and that follow.
 absl::Duration Trainer::DrawTimeout() {
   const int64_t longest = 4000 >> Chance(9);
@@ -188,7 +191,7 @@ absl::StatusOr<std::vector<Tensor>> Trainer::RunStep(const Attempt& attempt) {
   if (IsCalm()) timeout = absl::Seconds(10);
   const RunOptions options = {.timeout = timeout};
   if (Chance(8) != 0) return session_->Run(feeds, fetches, targets, options);
-  // The same step, run with a callable that is released afterwards.
+  // Runs the same step with a callable that is released afterwards.
   ASSIGN_OR_RETURN(auto callable,
                    session_->MakeCallable({program_.id, program_.divisor},
                                           fetches, targets));
@@ -212,7 +215,8 @@ void Trainer::CheckValues(const Attempt& attempt,
     }
     Count& count = counts_[p];
     const int life = options_.life_of(Server(p));
-    // A server that is stopping has an odd life; it may still count.
+    // The life of a server is odd while it stops. A stopping server may still
+    // increment the count.
     if (life == attempt.lives[p] && life % 2 == 0 && life != count.life) {
       Violate(absl::StrCat(CountName(options_.index, p),
                            " was incremented on a restarted server"));
@@ -230,16 +234,18 @@ void Trainer::CheckValues(const Attempt& attempt,
 
 void Trainer::Failed(const Attempt& attempt, const absl::Status& status) {
   CheckError(status, attempt.is_poisoned);
-  // No hang or silence lasts this long. (Before its first step, a run waits for
-  // missing tasks without returning "Timed out".)
+  // No fault lasts as long as this timeout, so the loss should have been
+  // reported before. (Before its first step, a run waits for missing tasks
+  // without returning "Timed out".)
   if (attempt.has_long_timeout && Mentions(status, "Timed out after")) {
     Violate(absl::StrCat("a step hangs instead of reporting a loss: ",
                          status.ToString()));
   }
-  // Both ends of a cut connection notice the loss, unless they were stalled.
+  // Waits until both ends of a cut connection have noticed the loss, unless
+  // they were stalled.
   PauseFor(absl::IsUnavailable(status) ? kNoticed : absl::Milliseconds(1));
-  // A client that has lost its master, or does not wait for its reply, cannot
-  // know when the step is over.
+  // If the client has lost its master or has not waited for the reply, it
+  // cannot know when the step ends.
   const bool knows = attempt.losses == losses_ && !is_anyone_stuck_ &&
                      !Mentions(status, "deadline passed before its answer");
   const bool is_certain = knows && Now() > unconfirmed_until_;
@@ -311,7 +317,8 @@ bool Trainer::IsMissing(const ops::Variable& variable) {
 }
 
 bool Trainer::InitialiseOn(int p) {
-  // The first client initializes shared variables; the others wait for it.
+  // The first client initializes the shared variables, and the others wait
+  // until it has done so.
   std::vector<const ops::Variable*> own = {&program_.count[p]};
   if (options_.index == 0) own.push_back(&program_.weights[p]);
   for (const ops::Variable* variable : own) {
@@ -326,7 +333,8 @@ bool Trainer::InitialiseOn(int p) {
       Violate(absl::StrCat(CountName(options_.index, p),
                            " is no longer initialized"));
     }
-    // A failed initialization may have taken effect.
+    // A failed initialization may have taken effect, so attempted updates may
+    // still count.
     const float attempted = Now() > unconfirmed_until_ ? 0 : count.attempted;
     if (is_count) count = {.life = life, .attempted = attempted};
     const absl::Status status = session_->Run({}, variable->initializer(),
@@ -358,7 +366,8 @@ void Trainer::CheckError(const absl::Status& status, bool is_poisoned) {
       break;
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kNotFound:
-      // A restarted server has no variables, and a worker ends its sessions.
+      // These errors are acceptable: a restarted server has no variables, and a
+      // restarted worker has ended its sessions.
       if (IsUninitialised(status) || Mentions(status, "closed")) return;
       break;
     default:
@@ -367,8 +376,9 @@ void Trainer::CheckError(const absl::Status& status, bool is_poisoned) {
   Violate(absl::StrCat("unexpected error: ", text));
 }
 
-// Like TensorFlow's monitored session, creates a new session if this one may be
-// lost; but sometimes retries with the old one.
+// Releases the session if it may be lost, so that a new one is created, like
+// TensorFlow's monitored session. Sometimes keeps the session, to test retries
+// with it.
 void Trainer::GiveUpSessionIfLost(const absl::Status& status) {
   if (absl::IsDeadlineExceeded(status) || absl::IsInvalidArgument(status) ||
       IsUninitialised(status)) {

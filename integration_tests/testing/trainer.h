@@ -1,17 +1,17 @@
-// Trainer is one client of a simulated training, with a user's retry loop. It
-// records its actions and checks all results against the record. Violations
+// Trainer is one client of a simulated training, with the retry loop of a user.
+// It records its actions and checks all results against this record. Violations
 // are:
 //
 // - an error without a remedy, or that names no task;
 // - a count below the acknowledged updates, or above the attempted ones, unless
-//   its server has restarted since initialization;
+// its server has restarted since initialization;
 // - a count that changes after the error of its step was returned;
 // - a value of another step; a duplicate token;
 // - a step that fails long after the last fault;
 // - a step that hangs until its deadline, instead of reporting the loss.
 //
-// Threads: runs as a closure of a simulated scheduler; the other methods are
-// called on the thread that advances time.
+// Threads: runs as a closure of a simulated scheduler. The other methods must
+// be called on the thread that advances time.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_TRAINER_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_TRAINER_H_
 
@@ -30,21 +30,21 @@
 
 namespace weft {
 
-// TokenBook is shared by several trainers: the tokens that were enqueued and
-// dequeued.
+// TokenBook records the tokens that were enqueued and dequeued. Several
+// trainers share it.
 struct TokenBook {
   std::set<float> sent;
   std::set<float> received;
 };
 
 struct TrainerOptions {
-  // Outlives the trainer, like the other objects.
+  // All objects that the pointers refer to must outlive the trainer.
   TestCluster* cluster = nullptr;
   TokenBook* tokens = nullptr;
-  int index = 0;  // of the client, and of the worker it connects to
+  int index = 0;  // index of the client and of the worker to which it connects
   uint64_t seed = 1;
-  bool on_gpus = false;  // TrainingProgram
-  // Changes when a task starts or ends.
+  bool on_gpus = false;  // passed to TrainingProgram
+  // Returns a number that changes whenever the task starts or ends.
   std::function<int(const std::string& task)> life_of;
 };
 
@@ -65,15 +65,16 @@ class Trainer : public DisturbedClient {
 
   void Start();
 
-  // No more faults are injected. The trainer continues until it has shown that
-  // steps succeed, then it pauses; likewise after having created and released
-  // callables, and after having ended its session.
+  // Tells the trainer that no more faults will be injected. The trainer
+  // continues until it has shown that steps succeed, and then pauses. After
+  // Resume it creates and releases callables, and pauses. After another Resume
+  // it ends its session, and pauses.
   void CalmDown();
-  // The trainer need not succeed any more.
+  // Tells the trainer that it need not succeed any more.
   void GiveUp() { gives_up_ = true; }
   enum class Rest { kNone, kTrained, kReleased, kEnded };
   Rest rest() const { return rest_; }
-  // Resumes after a pause.
+  // Ends a pause.
   void Resume();
 
   const std::vector<std::string>& violations() const { return violations_; }
@@ -81,18 +82,19 @@ class Trainer : public DisturbedClient {
   int num_failed() const { return num_failed_; }
 
  private:
-  // Known bounds of a count.
+  // The known bounds of one count.
   struct Count {
-    // The server's life when the count was (last attempted to be) initialized.
+    // The life of the server when the trainer last attempted to initialize the
+    // count.
     int life = -1;
-    bool is_initialised = false;  // an acknowledged initialization
+    bool is_initialised = false;  // an initialization was acknowledged
     float acknowledged = 0;
     float attempted = 0;
   };
   struct Attempt {
     float id = 0;
     bool is_poisoned = false;
-    bool has_long_timeout = false;  // the timeout exceeds all faults
+    bool has_long_timeout = false;  // the timeout exceeds the time of any fault
     int losses = 0;
     int lives[kNumServers];
   };
@@ -113,21 +115,22 @@ class Trainer : public DisturbedClient {
   void CheckValues(const Attempt& attempt, const std::vector<Tensor>& values);
   void Failed(const Attempt& attempt, const absl::Status& status);
   void TryToken();
-  // Initializes uninitialized counts.
+  // Initializes the counts that are not initialized.
   void Initialise();
   bool InitialiseOn(int p);
   bool IsMissing(const ops::Variable& variable);
   void CheckError(const absl::Status& status, bool is_poisoned);
   void GiveUpSessionIfLost(const absl::Status& status);
 
-  // Reads the counts on the servers, bypassing the network.
+  // Returns the counts, read directly from the servers without using the
+  // network.
   Counts Peek() const;
-  // Checks that a failed step has no further effects.
+  // Checks that a failed step had no effects after its error was returned.
   void CheckNoLateEffects(const Attempt& attempt, const Counts& counts);
   std::string Server(int p) const { return TaskName("ps", p); }
   // Returns whether the trainer also dequeues tokens and lets steps fail.
   bool IsDisturbed() const;
-  // Returns whether there were no faults for long.
+  // Returns whether the last fault was long ago.
   bool IsCalm() const;
   absl::Time Now() const { return cluster_.scheduler().clock().Now(); }
   uint64_t Chance(uint64_t bound) { return random_->Next() % bound; }
@@ -149,7 +152,7 @@ class Trainer : public DisturbedClient {
   absl::Time calm_since_ = absl::InfiniteFuture();
   int calm_successes_ = 0;
   bool gives_up_ = false;
-  // Until then a step with unknown result may still run.
+  // Until this time, a step with an unknown result may still run.
   absl::Time unconfirmed_until_ = absl::InfinitePast();
   Rest rest_ = Rest::kNone;
   std::unique_ptr<Event> resume_;

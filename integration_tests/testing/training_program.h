@@ -1,9 +1,10 @@
 // TrainingProgram is the graph of one of several clients of between-graph
-// training: small, with edges and updates that can all be checked.
+// training. The graph is small, and all its edges and updates can be checked.
 //
-// On each of two parameter servers: `weights`, to which all clients add 1, and
-// `count`, to which only this client adds 1; on the second a queue of tokens. A
-// step pulls the weights to the client's worker and pushes a number back.
+// Each of two parameter servers has the variable `weights`, to which all
+// clients add 1, and the variable `count`, to which only this client adds 1.
+// The second server also has a queue of tokens. A step pulls the weights to the
+// client's worker and pushes a number back.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_TRAINING_PROGRAM_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_TRAINING_PROGRAM_H_
 
@@ -15,10 +16,12 @@
 
 namespace weft {
 
-inline constexpr int kNumServers = 2;      // tasks of job "ps"
-inline constexpr int kNumTrainers = 2;     // clients, and tasks of job "worker"
-inline constexpr int kNumWeights = 16;     // elements
-inline constexpr char kRatio[] = "ratio";  // fails if a step is to fail
+inline constexpr int kNumServers = 2;      // number of tasks of job "ps"
+// number of clients, and of tasks of job "worker"
+inline constexpr int kNumTrainers = 2;
+inline constexpr int kNumWeights = 16;     // elements of each weight variable
+// the name of the node that fails if a step shall fail
+inline constexpr char kRatio[] = "ratio";
 
 inline std::string ServerDevice(int p) {
   return absl::StrCat("/job:ps/task:", p, "/cpu:0");
@@ -28,8 +31,8 @@ inline std::string CountName(int client, int p) {
 }
 
 struct TrainingProgram {
-  // On GPUs: everything except the counts, which a test reads past the network,
-  // and CPU-only ops.
+  // With `on_gpus`, all nodes are on GPUs, except CPU-only ops and the counts,
+  // which a test reads without using the network.
   explicit TrainingProgram(int client, bool on_gpus = false)
       : device(on_gpus ? "gpu:0" : "cpu:0"),
         worker(root.WithDevice(
@@ -39,11 +42,12 @@ struct TrainingProgram {
     ratio = ops::FloorDiv(Server(1).WithName(kRatio), ops::Const(Server(1), 1),
                           divisor);
     for (int p = 0; p < kNumServers; ++p) AddServer(client, p);
-    // From each server to the other: the worker's messages do not wait for
-    // these connections.
+    // A value is sent from each server to the other one. Messages of the worker
+    // do not wait for these connections.
     across = Travelled(Where(1), Where(0), echo[1]);
     Output back = Travelled(Where(0), Where(1), echo[0]);
-    // One count is sent directly, one depends on values from all tasks.
+    // The update of the first count depends on one message. The update of the
+    // second count depends on values from all tasks.
     counted[0] = ops::AssignAdd(Server(0), count[0], 1.0f);
     counted[1] = ops::AssignAdd(Server(1).WithControlDependencies({back}),
                                 count[1], 1.0f);
@@ -56,13 +60,13 @@ struct TrainingProgram {
     token = ops::QueueDequeue(Server(1), queue, {DT_FLOAT})[0];
   }
 
-  // Returns the same value by way of another device; not an Identity, which a
-  // pass may drop.
+  // Returns the value x after sending it to device `by` and on to device `to`.
+  // Uses no Identity, because a pass may remove it.
   static Output Travelled(const Scope& by, const Scope& to, const Input& x) {
     return ops::Mul(to, ops::Mul(by, x, 2.0f), 0.5f);
   }
   Scope Server(int p) const { return root.WithDevice(ServerDevice(p)); }
-  // The server's compute device.
+  // Returns the scope of the compute device of server `p`.
   Scope Where(int p) const {
     return root.WithDevice(absl::StrCat("/job:ps/task:", p, "/", device));
   }
@@ -83,11 +87,11 @@ struct TrainingProgram {
   const std::string device;
   Scope root = Scope::Root();
   Scope worker;
-  Output id, divisor;  // to be fed
+  Output id, divisor;  // fed by each step
   Output ratio, loss, across;
   ops::Variable weights[kNumServers], count[kNumServers];
-  Output echo[kNumServers];     // `id` at the server
-  Output counted[kNumServers];  // the value of the count after the update
+  Output echo[kNumServers];     // the value of `id` on each server
+  Output counted[kNumServers];  // each count after its update
   Output updated[kNumServers];
   Output queue, token;
   Operation enqueue;

@@ -16,11 +16,11 @@ namespace weft {
 namespace {
 
 constexpr absl::Duration kLease = absl::Seconds(10);
-// Time to recover from faults.
+// Time to recover after the last fault.
 constexpr absl::Duration kRecovery = absl::Minutes(3);
-// Time to end for clients that have not recovered.
+// Time that clients get to end if they have not recovered from faults.
 constexpr absl::Duration kGivingUp = absl::Minutes(30);
-// A control and a bulk channel per connection.
+// Each connection has a control channel and a bulk channel.
 constexpr int kChannelsPerConnection = 2;
 
 TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
@@ -37,8 +37,8 @@ TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
       .heartbeat_interval = absl::Seconds(1),
       .heartbeat_timeout = absl::Seconds(5),
       .log_waits_after = ServerOptions().log_waits_after};
-  // The quotas are many times the needs of two clients, so that only leaks
-  // exhaust them.
+  // The quotas are many times what two clients need, so that only leaks exhaust
+  // them.
   cluster.quotas.max_unclaimed_bytes_per_session = 32 << 10;
   cluster.quotas.max_fed_bytes_per_session = 4 << 10;
   cluster.transport.max_held_bytes_per_peer = 256 << 10;
@@ -112,9 +112,9 @@ class TrainingSimulation {
     }
   }
 
-  // Checks that only the two sessions are open.
+  // Checks that the tasks have only the sessions of the two clients.
   void CheckAtRest() {
-    // Effects of earlier faults end within this time.
+    // All effects of earlier faults end within this time.
     cluster_.scheduler().AdvanceBy(2 * kLease);
     CheckNoSteps();
     for (int p = 0; p < kNumServers; ++p) CheckSessions("ps", p, kNumTrainers);
@@ -147,7 +147,7 @@ class TrainingSimulation {
     CheckConnections();
   }
 
-  // A client that never returns cannot be destroyed.
+  // Ends this process, because a client that never returns cannot be destroyed.
   [[noreturn]] void Abort() {
     std::fprintf(stderr, "Seed %llu hangs\n",
                  static_cast<unsigned long long>(seed_));
@@ -221,7 +221,7 @@ class TrainingSimulation {
     }
   }
 
-  // Checks that each task dials each other task once.
+  // Checks that each task has connected to each other task at most once.
   void CheckConnections() {
     std::vector<std::string> names;
     for (const auto& [job, tasks] : cluster_.spec().jobs()) {
@@ -232,7 +232,8 @@ class TrainingSimulation {
     for (const std::string& from : names) {
       for (const std::string& to : names) {
         const int count = cluster_.network().num_connections(from, to);
-        // The number of channels to the coordinator, or to a task with devices.
+        // One connection, to the coordinator or to a task with devices, has
+        // this many channels.
         if (count <= kChannelsPerConnection) continue;
         Violate(absl::StrCat(count, " connections from ", from, " to ", to));
       }

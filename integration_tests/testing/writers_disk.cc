@@ -5,9 +5,11 @@
 namespace weft {
 namespace {
 
-// A failing operation is chosen among this many; a save has some dozens.
+// The index of the failing operation is below this number. A save has some
+// dozens of operations.
 constexpr uint64_t kFailAmong = 60;
-constexpr uint64_t kMaxRoom = 2000;  // bytes
+// maximum of the bytes that remain on a full disk
+constexpr uint64_t kMaxRoom = 2000;
 constexpr int kFullMilliseconds = 4000;
 
 }  // namespace
@@ -25,25 +27,25 @@ void WritersDisk::AddFaults(ClusterFaults& faults) {
 }
 
 void WritersDisk::FailOnce(ClusterFaults& faults) {
-  faults.Log("an operation on the disk fails");
+  faults.Log("one operation on the writer's disk will fail");
   current().FailOperation(
       static_cast<int64_t>(faults.Chance(kFailAmong)),
       absl::ResourceExhaustedError("No space left on device"));
 }
 
 void WritersDisk::Fill(ClusterFaults& faults) {
-  faults.Log("the disk is full");
+  faults.Log("the writer's disk is full");
   current().LimitSpace(faults.Chance(kMaxRoom));
   faults.Advance(faults.UpTo(kFullMilliseconds));
-  faults.Log("the disk has room");
+  faults.Log("the writer's disk has space again");
   current().Heal();
 }
 
 void WritersDisk::OnCrash(ClusterFaults& faults, const std::string& task) {
   if (task != TaskName(kCheckpointWriter, 0)) return;
-  current().FailAllFrom(0, absl::UnavailableError("The process is gone"));
+  current().FailAllFrom(0, absl::UnavailableError("The process was killed"));
   if (faults.Chance(2) == 0) return;
-  faults.Log("its machine loses power");
+  faults.Log("the writer's machine loses power");
   files_.LosePower(faults.random());
 }
 

@@ -1,8 +1,8 @@
-// WritersDisk is the disk of a simulated cluster's checkpoint writer, with
-// faults: operations fail, the disk is full for a while, and unsynced data is
-// lost by power failures.
+// WritersDisk is the disk of the checkpoint writer in a simulated cluster. It
+// has faults: operations fail, the disk is full for a while, and a power
+// failure loses unsynced data.
 //
-// Threads: the thread that advances time.
+// Threads: must be used on the thread that advances time.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_WRITERS_DISK_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_WRITERS_DISK_H_
 
@@ -16,20 +16,22 @@
 
 namespace weft {
 
-inline constexpr char kCheckpointWriter[] = "checkpoint_writer";  // the job
+// name of the writer's job
+inline constexpr char kCheckpointWriter[] = "checkpoint_writer";
 
 class WritersDisk {
  public:
-  // The files, independent of processes.
+  // Returns the files on the disk, which outlive processes.
   MemoryFileSystem& files() { return files_; }
 
-  // Returns the view of a process, which is cut off when the process is killed,
-  // because its hung threads may resume at the very end.
+  // Returns the view of the disk for a new process. The view fails all
+  // operations once the process is killed, because its hung threads may resume
+  // at the very end.
   FileSystem* ForNewProcess();
 
   // Adds faults: the writer crashes, with or without a power failure, and the
-  // disk fails. Both must outlive the effects of InjectFaults; on_crash of
-  // `faults` must not be set elsewhere.
+  // disk fails. The disk and `faults` must outlive the effects of InjectFaults.
+  // Sets the crash callback of `faults`, which must not be set elsewhere.
   void AddFaults(ClusterFaults& faults);
 
  private:

@@ -1,7 +1,7 @@
 // Checks that conflicting replicas of a program are rejected before their first
-// step, with an error that contains the difference, its location and the likely
-// reason. kFaults lists the injected differences; the checks are the same for
-// all.
+// step, with an error that names the difference, its location and the likely
+// reason. kFaults lists the injected differences. All are checked in the same
+// way.
 //
 // Different builds and versions are rejected in the handshake of tasks: see
 // libs/coordinator/coordinator_test.cc (AnotherBuildIsRefused) and
@@ -26,15 +26,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// One replica's graph, and its first step.
+// The graph of one replica, and the operations of its first step.
 struct Replica {
   explicit Replica(int index) : worker(index) {}
 
   std::string device() const {
     return absl::StrCat("/job:worker/task:", worker);
   }
-  // Scope of a model: variables are assigned round robin to the parameter
-  // servers.
+  // Returns the scope of a model. Its variables are assigned round robin to the
+  // parameter servers.
   Scope Model(ReplicaDeviceSetterOptions options = {.ps_tasks = 2}) const {
     options.worker_device = device();
     return root.WithDeviceFunction(ReplicaDeviceSetter(std::move(options)));
@@ -67,8 +67,8 @@ void Partitioned(Replica& replica, const Scope& scope, const std::string& name,
   }
 }
 
-// The model into which most faults are injected: w on the first parameter
-// server, b on the second, c on the first again.
+// Builds the model into which most faults are injected. Variables w and c are
+// on the first parameter server, and b is on the second.
 void Model(Replica& replica, const Scope& model) {
   Var(replica, model, "w", {8, 4});
   Var(replica, model, "b", {4});
@@ -76,7 +76,8 @@ void Model(Replica& replica, const Scope& model) {
 }
 void RightModel(Replica& replica) { Model(replica, replica.Model()); }
 
-// With five variables, strategies lead to different placements.
+// Builds five variables, enough for different placement strategies to lead to
+// different placements.
 Program WithStrategy(PsStrategy strategy) {
   return [strategy](Replica& replica) {
     const Scope model = replica.Model({.ps_tasks = 2, .strategy = strategy});
@@ -94,7 +95,7 @@ Program WithPartitioner(ops::Partitioner partitioner) {
   };
 }
 
-// A model and another shared resource on the first parameter server.
+// Builds a model and another shared resource on the first parameter server.
 Program WithShared(std::function<Operation(const Scope& server)> shared) {
   return [shared](Replica& replica) {
     RightModel(replica);
@@ -142,7 +143,7 @@ void MomentumModel(Replica& replica) {
   const Output loss = ops::Sum(model, ops::Square(model, w), {0, 1});
   train::Momentum(0.1f, 0.9f).Minimize(model, loss);
 }
-// A slot with one number per row.
+// Builds a variable with a slot that has only one number per row.
 void RowMomentumModel(Replica& replica) {
   const Scope model = replica.Model();
   const ops::Variable w = Var(replica, model, "w", {8, 4});
@@ -150,7 +151,8 @@ void RowMomentumModel(Replica& replica) {
       "Momentum", {8});
 }
 
-// Two programs that share only a container and a name.
+// FirstOfTwo and SecondOfTwo build different programs that accidentally use the
+// same container and the same variable name.
 void FirstOfTwo(Replica& replica) {
   const Scope model = replica.Model().WithContainer("jobs");
   Var(replica, model, "w", {8, 4});
@@ -162,7 +164,7 @@ void SecondOfTwo(Replica& replica) {
   Var(replica, model, "scale", {});
 }
 
-// Node "bias" refers to the resource "w".
+// Builds a node "bias" that refers to the resource "w" by mistake.
 void SharesTheWrongName(Replica& replica) {
   const Output bias = replica.root.WithDevice("/job:ps/task:0")
                           .WithName("bias")
@@ -183,8 +185,8 @@ ClusterSpec SpecWithServers(int num_servers) {
 
 struct Fault {
   std::string name;
-  Program there;  // the correct replica, at worker 0
-  Program here;   // the rejected replica, at worker 1
+  Program there;  // the correct replica, on worker 0
+  Program here;   // the rejected replica, on worker 1
   std::vector<std::string> told;
   absl::StatusCode code = absl::StatusCode::kFailedPrecondition;
 };
@@ -423,7 +425,7 @@ class DisagreeingReplicasTest : public ::testing::TestWithParam<Fault> {
     return connected;
   }
 
-  // Returns the resources of all tasks.
+  // Returns the names of the resources on all tasks.
   std::set<std::string> Resources() {
     std::set<std::string> names;
     for (const auto& [job, tasks] : cluster_.spec().jobs()) {
@@ -456,14 +458,16 @@ TEST_P(DisagreeingReplicasTest, ReplicaIsRejectedBeforeItsFirstStep) {
     EXPECT_THAT(std::string(refused.message()), HasSubstr(text));
   }
 
-  // The refused step has created and declared nothing.
+  // The rejected step has created no resource and declared no resource to the
+  // coordinator.
   EXPECT_EQ(Resources(), before);
   ASSERT_OK(there->session->Close());
   EXPECT_OK(Connect(fault.there, 0)->RunFirstStep());
   EXPECT_EQ(Resources(), before);
 }
 
-// The reverse order is an error, too: the first replica defines the model.
+// If the replicas start in the reverse order, the correct one is rejected: the
+// first replica defines the model.
 TEST_P(DisagreeingReplicasTest, SecondReplicaIsRejectedInEitherOrder) {
   const Fault& fault = GetParam();
   if (fault.code != absl::StatusCode::kFailedPrecondition) GTEST_SKIP();
@@ -482,11 +486,13 @@ INSTANTIATE_TEST_SUITE_P(Placement, DisagreeingReplicasTest,
 INSTANTIATE_TEST_SUITE_P(Definition, DisagreeingReplicasTest,
                          ::testing::ValuesIn(DefinitionFaults()), NameOf);
 
-// Tasks with contradicting cluster specs do not form a cluster.
+// A difference in the cluster spec of a task. Tasks with contradicting specs do
+// not form a cluster.
 
 struct SpecFault {
   std::string name;
-  // Changes the worker's spec; the coordinator has ps 0 and ps 1 in this order.
+  // Changes the worker's spec. The coordinator's spec contains ps0 and ps1 in
+  // this order.
   std::function<void(ClusterSpec& spec, const std::string& ps0,
                      const std::string& ps1)>
       plant;
@@ -495,7 +501,7 @@ struct SpecFault {
 
 class DisagreeingSpecsTest : public ::testing::TestWithParam<SpecFault> {};
 
-TEST_P(DisagreeingSpecsTest, TaskIsRejected) {
+TEST_P(DisagreeingSpecsTest, TaskWithDifferentSpecIsRejected) {
   const auto free_address = [] {
     return absl::StrCat("localhost:", *bus::FreePort());
   };

@@ -1,5 +1,6 @@
-// Tests lookups in tables of one or several parts, and their leftovers.
-// Expected values are computed by the formulas of tf.nn in double.
+// Tests embedding lookups in tables of one or several parts, and the updates of
+// these tables. The expected values are computed in double by the formulas of
+// tf.nn.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -19,7 +20,8 @@ float Element(int64_t id, int column) {
   return static_cast<float>(id) + 0.125f * static_cast<float>(column) - 2;
 }
 
-// Part and position of row `id` of `rows`, among `parts`.
+// Returns in which part row `id` is, and its position there, if `rows` rows are
+// partitioned into `parts` parts.
 struct Place {
   int64_t part, row;
 };
@@ -35,8 +37,8 @@ Place PlaceOf(const std::string& strategy, int64_t id, int64_t rows,
 
 class EmbeddingTest : public GraphTest {
  protected:
-  // Creates a table in which row i is Element(i, ...), wherever the strategy
-  // places it.
+  // Creates a table in which row i has the values Element(i, ...), wherever the
+  // strategy places the row.
   std::vector<ops::Variable> Table(const std::string& strategy, int rows,
                                    int parts) {
     std::vector<std::vector<float>> values(parts);
@@ -67,7 +69,7 @@ class EmbeddingTest : public GraphTest {
     return rows;
   }
 
-  // Returns [indices, values], where rows[i] lists the values of row i.
+  // Returns the sparse tensor whose row i contains the values rows[i].
   template <typename T>
   ops::SparseOutputs Sparse(const std::vector<std::vector<T>>& rows) {
     std::vector<int64_t> indices;
@@ -177,7 +179,7 @@ TEST_F(EmbeddingTest, RowsOutsideTheTableAreRejected) {
   };
   expect(one, 13, "indices[1] = 13 is not in [0, 13)");
   expect(one, -1, "indices[1] = -1 is not in [0, 13)");
-  // One of the ids would have a valid part number if truncated to int32.
+  // The id 3 << 32 would be valid if a part number were truncated to int32.
   const std::pair<Output, std::string> tables[] = {{mod, "table_1"},
                                                    {div, "table_6"}};
   for (const int64_t id : {int64_t{13}, int64_t{-1}, int64_t{3} << 32}) {
@@ -215,7 +217,7 @@ TEST_F(EmbeddingTest, TableMayBePartitionedVariableOrTensors) {
               FloatsNear({5 * scale, 6 * scale, 3, 4, 1, 2}));
 }
 
-TEST_F(EmbeddingTest, RowsAreClippedToANorm) {
+TEST_F(EmbeddingTest, RowsAreClippedToMaxNorm) {
   const std::vector<Output> table = {Matrix({{3, 4}, {0, 0}}),
                                      Matrix({{.3f, .4f}})};
   const Output rows =
@@ -223,13 +225,13 @@ TEST_F(EmbeddingTest, RowsAreClippedToANorm) {
   EXPECT_THAT(Run(rows), FloatsNear({.6f, .8f, .3f, .4f, 0, 0, .6f, .8f}));
   auto grads = AddGradients(root_, {rows}, {table[0]});
   ASSERT_OK(grads);
-  // The gradient of x / |x| is (1 - x x^T / |x|^2) / |x|, twice. At 0 it is
-  // that of x / max_norm.
+  // The gradient of x / |x| is (1 - x x^T / |x|^2) / |x|. Row 0 is looked up
+  // twice. For x = 0 the gradient is that of x / max_norm.
   EXPECT_THAT(Run(ToDense(root_, (*grads)[0])),
               FloatsNear({2 * (.64f - .48f) / 5, 2 * (.36f - .48f) / 5, 1, 1}));
 }
 
-TEST_F(EmbeddingTest, GradientOfPartHasEachRowOnce) {
+TEST_F(EmbeddingTest, GradientOfAPartHasEachRowOnce) {
   for (const std::string strategy : {"mod", "div"}) {
     const auto table = Table(strategy, 7, 3);
     const std::vector<int64_t> ids = {6, 0, 6, 3};
@@ -261,7 +263,8 @@ TEST_F(EmbeddingTest, GradientOfPartHasEachRowOnce) {
   }
 }
 
-// Compared with the same table in one part that is read as a whole.
+// Trains a partitioned table, and the same table in one part that is read as a
+// whole. Both get the same values.
 TEST_F(EmbeddingTest, PartitionedTrainingMatchesWholeTable) {
   const auto ids = ops::Placeholder(root_, DT_INT64, {.shape = {-1}});
   const auto parts = Table("div", 13, 5);
@@ -349,7 +352,7 @@ TEST_F(EmbeddingTest, SparseIdsAreCombined) {
 TEST_F(EmbeddingTest, SparseIdsMayBeEmptyOrNegative) {
   const auto table = Table("div", 13, 3);
   InitializeVariables();
-  // -1 is not an id, and row 1 has no ids.
+  // -1 is not a valid id, and row 1 has no ids.
   const auto ids = Sparse<int64_t>({{5, -1, 2}, {}, {-7}, {0}});
   const auto weights = Sparse<float>({{1, 1, 3}, {}, {1}, {-2}});
   const std::vector<float> zeros(kDim, 0);
@@ -365,7 +368,7 @@ TEST_F(EmbeddingTest, SparseIdsMayBeEmptyOrNegative) {
                                                 {.default_id = 3})),
               FloatsNear(join({Combined({{5, 2}}, {}, "mean"), RowsOf({3}),
                                RowsOf({3}), RowsOf({0})})));
-  // Ids with a weight that is not positive are dropped, except for sums.
+  // Ids whose weight is not positive are dropped, except by the combiner "sum".
   EXPECT_THAT(Run(nn::SafeEmbeddingLookupSparse(root_, table, ids, weights)),
               FloatsNear(join({Combined({{5, 2}}, {{1, 3}}, "mean"), zeros,
                                zeros, zeros})));
@@ -440,21 +443,21 @@ TEST_F(EmbeddingTest, InvalidLookupsAreRejected) {
          [&] { nn::SafeEmbeddingLookupSparse(root_, Table("mod", 4, 2), {}); });
 }
 
-// A table that exceeds the machine's memory is rejected before any of it is
-// allocated, and the session stays usable.
+// A table exceeds the machine's memory. Lookups are rejected before any of the
+// table is allocated, and the session stays usable.
 class LargeTableTest : public EmbeddingTest {
  protected:
   static constexpr int64_t kBound = int64_t{1} << 30;
 
   LargeTableTest() { options_.process = &bounded_; }
-  // Must end before its process.
+  // The session must be destroyed before the process.
   ~LargeTableTest() override { session_ = nullptr; }
 
   Process bounded_{
       {.compute_threads = 2, .memory_bound = [] { return kBound; }}};
 };
 
-TEST_F(LargeTableTest, LookupIsRejected) {
+TEST_F(LargeTableTest, LookupInLargeTableIsRejected) {
   using ops::initializers::Zeros;
   for (const auto& [name, initializer] :
        {std::pair{"uniform", ops::initializers::RandomUniform()},
@@ -472,7 +475,7 @@ TEST_F(LargeTableTest, LookupIsRejected) {
                          absl::StrCat("/job:localhost/replica:0/task:0 needs "
                                       "26666666720 bytes (the largest: ",
                                       name, "/part_0, 26666666720)")));
-    // Running only the initial value creates no variable.
+    // A step that computes only the initial value does not create the variable.
     const absl::Status status =
         session().Run(table.parts()[0].initial_value()).status();
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
@@ -493,9 +496,9 @@ TEST_F(LargeTableTest, LookupIsRejected) {
   EXPECT_EQ(Run(rows).size(), 40u);
 }
 
-// Classes and biases in parts, partitioned by either strategy: losses and
-// trained values equal those of one part.
-TEST_F(EmbeddingTest, SampledLossesOfPartitionedTables) {
+// The classes and biases are partitioned by either strategy. The losses and
+// trained values equal those of unpartitioned tables.
+TEST_F(EmbeddingTest, SampledLossesWorkOnPartitionedTables) {
   const Output labels =
       ops::Reshape(root_, Tensor::Vector<int64_t>({2, 4}), {2, 1});
   const Output x = Matrix({{1, -2, 3}, {.5f, 4, -1}});
@@ -533,13 +536,14 @@ TEST_F(EmbeddingTest, SampledLossesOfPartitionedTables) {
   }
 }
 
-// An embedding, an indicator and a linear model of texts. An example may have
-// no text, or the same one twice. The parameter is the combiner.
+// Trains an embedding, an indicator and a linear model of texts. An example may
+// have no text, or the same text twice. The test parameter is the combiner.
 class TrainedLookupsTest : public EmbeddingTest,
                            public ::testing::WithParamInterface<std::string> {
  protected:
   TrainedLookupsTest() {
-    using namespace feature_column;  // NOLINT: as a program begins
+    // NOLINT: programs of users begin like this
+    using namespace feature_column;
     const auto column = CategoricalColumnWithHashBucket("text", 7);
     const Features features = {{"text", Feature(texts_)}};
     const Output embedded = InputLayer(
@@ -563,8 +567,8 @@ class TrainedLookupsTest : public EmbeddingTest,
     }
   }
 
-  // Returns the variables after three steps. Sets `graph` to the last executed
-  // graph.
+  // Returns the variables after three steps. Sets `graph` to the graph of the
+  // last step as it was executed.
   std::vector<Tensor> Train(const GraphOptions& options, std::string* graph) {
     auto session = Session::Connect(
         "", root_, {.graph_options = options, .process = &process_});

@@ -1,6 +1,6 @@
-// Tests input by queues: readers on queues of file names and batches of
-// records, filled by QueueRunners. The conformance cases define the nodes that
-// the builders must create. The runs use real files.
+// Tests input pipelines of queues that QueueRunners fill: readers that get file
+// names from a queue, and batches of records. The conformance cases define
+// which nodes the builders must create. The tests that run use real files.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -50,8 +50,8 @@ tf::GraphDef GraphOfCase(const std::string& name) {
       files.ReadFile(absl::StrCat(kRecords, "/", name, "/graph.pb")).value());
 }
 
-// Returns one line per node whose name begins with one of the prefixes, in
-// order.
+// Returns one line for each node whose name begins with one of the prefixes, in
+// the order of the graph.
 std::vector<std::string> Describe(const tf::GraphDef& graph,
                                   const std::set<std::string>& prefixes) {
   std::vector<std::string> lines;
@@ -61,11 +61,11 @@ std::vector<std::string> Describe(const tf::GraphDef& graph,
     }
     std::map<std::string, std::string> attrs;
     for (const auto& [name, value] : node.attr()) {
-      // The recorder of the case added this attr.
+      // The program that recorded the case added this attr.
       if (name == "_has_manual_control_dependencies") continue;
       attrs[name] = value.ShortDebugString();
     }
-    // Control inputs are unordered.
+    // Sorts the control inputs, because their order is irrelevant.
     std::vector<std::string> inputs(node.input().begin(), node.input().end());
     std::sort(
         std::find_if(inputs.begin(), inputs.end(),
@@ -196,8 +196,8 @@ TEST(InputQueueNamesTest, InvalidArgumentsAreScopeErrors) {
   });
 }
 
-// Users of such an output get the error of the scope instead of accessing
-// invalid memory.
+// After an error, builders return null outputs. Ops that use a null output keep
+// the error of the scope and access no invalid memory.
 TEST(InputQueueNamesTest, FailedScopeGivesNullOutputs) {
   const Scope root = Scope::Root();
   root.UpdateStatus(absl::NotFoundError("before"));
@@ -224,7 +224,7 @@ class InputQueuesTest : public ::testing::Test {
     return path;
   }
 
-  // Starts a separate session with its queue runners.
+  // Starts a session and its queue runners.
   void Start(const SessionOptions& options = {}) {
     auto session = Session::Connect("", root_, options);
     ASSERT_OK(session);
@@ -237,7 +237,7 @@ class InputQueuesTest : public ::testing::Test {
     return coordinator_.Join();
   }
 
-  // Returns all batches of `output`, until the input has ended.
+  // Returns all batches of `output` until the input has ended.
   template <typename T>
   std::vector<std::vector<T>> Batches(const Output& output) {
     std::vector<std::vector<T>> batches;
@@ -261,7 +261,7 @@ class InputQueuesTest : public ::testing::Test {
 
 using Strings = std::vector<std::string>;
 
-TEST_F(InputQueuesTest, LinesOfTwoEpochsInBatches) {
+TEST_F(InputQueuesTest, LinesOfTwoEpochsAreBatched) {
   const Tensor names =
       Names({Write("a", "h\n1\n2\n"), Write("empty", ""), Write("b", "h\n3")});
   const ops::Queue queue = train::StringInputProducer(
@@ -276,7 +276,8 @@ TEST_F(InputQueuesTest, LinesOfTwoEpochsInBatches) {
   EXPECT_OK(Stop());
 }
 
-// The session starts the queue runners, and stops when the queues are empty.
+// The MonitoredSession starts the queue runners, and stops when the queues are
+// closed and empty.
 TEST_F(InputQueuesTest, MonitoredSessionRunsUntilInputEnds) {
   const ops::Queue queue = train::StringInputProducer(
       root_, Names({Write("a", "1\n2\n3\n4\n")}), {.num_epochs = 2});
@@ -299,7 +300,7 @@ TEST_F(InputQueuesTest, MonitoredSessionRunsUntilInputEnds) {
   EXPECT_OK(session->Close());
 }
 
-TEST_F(InputQueuesTest, EachSliceOnceAnEpochShuffledAndPadded) {
+TEST_F(InputQueuesTest, SlicesAreShuffledAndPaddedOncePerEpoch) {
   const Output lengths = root_.ToOutput(Tensor::Vector({1, 2, 3, 4}));
   const Output length = train::SliceInputProducer(
       root_, {lengths}, {.num_epochs = 1, .seed = 5})[0];
@@ -323,7 +324,7 @@ TEST_F(InputQueuesTest, EachSliceOnceAnEpochShuffledAndPadded) {
   EXPECT_OK(Stop());
 }
 
-TEST_F(InputQueuesTest, SeveralReadersJoin) {
+TEST_F(InputQueuesTest, SeveralReadersFillOneBatch) {
   Strings wanted;
   std::vector<InputList> sources;
   for (int i = 0; i < 3; ++i) {
@@ -353,7 +354,7 @@ TEST_F(InputQueuesTest, SeveralReadersJoin) {
   EXPECT_OK(Stop());
 }
 
-TEST_F(InputQueuesTest, MissingFileEndsAllWithItsError) {
+TEST_F(InputQueuesTest, MissingFileEndsAllReadersWithItsError) {
   const ops::Queue queue = train::StringInputProducer(
       root_, Names({Write("a", "1\n") + ".missing"}), {.num_epochs = 1});
   const auto line = ops::Reader::TextLine(root_).Read(root_, queue);
@@ -382,7 +383,8 @@ TEST_F(InputQueuesTest, CorruptRecordsAreReported) {
   const Operation reset = reader.Reset(root_);
   const Output produced = reader.NumRecordsProduced(root_);
   ASSERT_OK_AND_ASSIGN(session_, Session::Connect("", root_));
-  // The test enqueues names itself, in order; a seed would add no coverage.
+  // The test enqueues file names itself, in order. A random order would add no
+  // coverage.
   const auto enqueue = [&](const std::string& name) {
     return session_->RunNamed({{"input_producer/RandomShuffle:0",
                                 Tensor::Vector<std::string>({name})}},
@@ -410,7 +412,8 @@ TEST_F(InputQueuesTest, CorruptRecordsAreReported) {
   EXPECT_THAT(session_->Run(record.value), StatusIs(kInvalid, "a\\x00"));
 }
 
-// All waiting callers get the original error.
+// When the session is closed, a reader that waits for a file name gets the
+// error, and so does the thread that fills the batches.
 TEST_F(InputQueuesTest, SessionCloseEndsWaitingReader) {
   const ops::Queue queue = ops::Queue::Fifo(
       root_, {DT_STRING}, {.shapes = {PartialShape::Scalar()}});
@@ -423,13 +426,14 @@ TEST_F(InputQueuesTest, SessionCloseEndsWaitingReader) {
       session_->Run({}, record.value, {.timeout = absl::Milliseconds(50)}),
       StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_OK(session_->Close());
-  // The thread that fills the batches gets the error, and requests a stop.
+  // The thread that fills the batches gets the error and requests a stop of all
+  // threads.
   EXPECT_TRUE(coordinator_.WaitForStop(absl::Minutes(1)));
   EXPECT_THAT(coordinator_.Join(), StatusIs(absl::StatusCode::kCancelled));
 }
 
-// This holds whether or not the file was read to its end, and while other
-// callers wait.
+// Closing a session closes its file, whether or not the file was read to its
+// end, and even while other callers wait.
 TEST_F(InputQueuesTest, ClosedSessionLeavesNoOpenFile) {
   MemoryFileSystem disk;
   CountedFiles files(disk);
@@ -460,7 +464,8 @@ TEST_F(InputQueuesTest, ClosedSessionLeavesNoOpenFile) {
     coordinator.RequestStop();
     coordinator.Join().IgnoreError();
     session.reset();
-    // Resources of a session on a task are freed soon after its end.
+    // After a session has ended, the task frees its resources soon, but not at
+    // once.
     const absl::Time deadline = process.clock().Now() + absl::Minutes(1);
     while (files.num_open() > 0 && process.clock().Now() < deadline) {
       process.scheduler().NewEvent()->WaitUntil(process.clock().Now() +
@@ -471,7 +476,7 @@ TEST_F(InputQueuesTest, ClosedSessionLeavesNoOpenFile) {
   EXPECT_EQ(files.num_opened(), 3);
 }
 
-TEST_F(InputQueuesTest, FileIsClosedAtItsEndAndByReset) {
+TEST_F(InputQueuesTest, FileIsClosedAtItsEndAndByReaderReset) {
   MemoryFileSystem disk;
   CountedFiles files(disk);
   ASSERT_OK(files.WriteFileAtomically("a", "1\n2\n"));
@@ -496,10 +501,10 @@ TEST_F(InputQueuesTest, FileIsClosedAtItsEndAndByReset) {
   ASSERT_OK(session_->Run(line));
   EXPECT_THAT(session_->Run(line), StatusIs(kOutOfRange));
   EXPECT_EQ(files.num_open(), 0);
-  session_.reset();  // before the process
+  session_.reset();  // must be destroyed before the process
 }
 
-// An interrupted read loses no name.
+// A read that times out does not lose a file name.
 TEST_F(InputQueuesTest, TimeoutLosesNoFileName) {
   const std::string path = Write("a", "1\n2\n");
   const ops::Queue queue = ops::Queue::Fifo(
@@ -564,8 +569,8 @@ TEST_F(InputQueuesTest, StagingAreasBufferForTheNextStep) {
   const FeedList one = {{x, Tensor::Scalar(1.0f)}};
   const FeedList two = {{x, Tensor::Scalar(2.0f)}};
   ASSERT_OK(session_->Run(one, put));
-  // A single step dequeues the previous step's element and enqueues the next
-  // one.
+  // A single step dequeues the element of the previous step and enqueues an
+  // element for the next step.
   ASSERT_OK_AND_ASSIGN(const auto got, session_->Run(two, {get}, {put}));
   EXPECT_EQ(got[0].scalar<float>(), 1);
   EXPECT_THAT(session_->Run(one, put, {.timeout = absl::Milliseconds(20)}),

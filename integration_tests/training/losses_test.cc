@@ -1,5 +1,5 @@
-// Tests tf.losses from a program's perspective: values, names, collections,
-// errors. Expected numbers and names are those of TensorFlow 2.21
+// Tests tf.losses from a program's perspective: values, node names, collections
+// and errors. The expected numbers and names are those of TensorFlow 2.21
 // (tf.compat.v1).
 #include <limits>
 #include <string>
@@ -26,7 +26,7 @@ class LossesTest : public GraphTest {
   }
 };
 
-TEST_F(LossesTest, AbsoluteDifference) {
+TEST_F(LossesTest, AbsoluteDifferenceMatchesTensorFlow) {
   const Output loss =
       losses::AbsoluteDifference(root_, Labels(), Predictions());
   EXPECT_EQ(loss.name(), "absolute_difference/value:0");
@@ -45,7 +45,7 @@ TEST_F(LossesTest, WeightsScaleAndMask) {
   EXPECT_THAT(loss(AllWeights()), FloatsNear({16.6f}));
 }
 
-TEST_F(LossesTest, EachReduction) {
+TEST_F(LossesTest, EachReductionMatchesTensorFlow) {
   const auto loss = [&](Reduction reduction) {
     return losses::AbsoluteDifference(
         root_, Labels(), Predictions(),
@@ -63,7 +63,7 @@ TEST_F(LossesTest, EachReduction) {
   EXPECT_THAT(Run(loss(Reduction::kSumByNonzeroWeights)), FloatsNear({16.6f}));
 }
 
-TEST_F(LossesTest, MeanSquaredError) {
+TEST_F(LossesTest, MeanSquaredErrorMatchesTensorFlow) {
   const Output loss = losses::MeanSquaredError(root_, Labels(), Predictions());
   EXPECT_EQ(loss.name(), "mean_squared_error/value:0");
   EXPECT_THAT(Run(loss), FloatsNear({49.5f}));
@@ -72,7 +72,7 @@ TEST_F(LossesTest, MeanSquaredError) {
               FloatsNear({117.4f}));
 }
 
-TEST_F(LossesTest, LogLoss) {
+TEST_F(LossesTest, LogLossMatchesTensorFlow) {
   const Output loss = losses::LogLoss(root_, Classes(), Probabilities());
   EXPECT_EQ(loss.name(), "log_loss/value:0");
   EXPECT_THAT(Run(loss), FloatsNear({0.62028867f}));
@@ -81,7 +81,7 @@ TEST_F(LossesTest, LogLoss) {
               FloatsNear({0.49791774f}));
 }
 
-TEST_F(LossesTest, HingeLoss) {
+TEST_F(LossesTest, HingeLossMatchesTensorFlow) {
   const Output loss = losses::HingeLoss(root_, Classes(), Predictions());
   EXPECT_EQ(loss.name(), "hinge_loss/value:0");
   EXPECT_THAT(Run(loss), FloatsNear({3}));
@@ -91,7 +91,7 @@ TEST_F(LossesTest, HingeLoss) {
               FloatsNear({0.96f}));
 }
 
-TEST_F(LossesTest, HuberLoss) {
+TEST_F(LossesTest, HuberLossMatchesTensorFlow) {
   const Output loss = losses::HuberLoss(root_, Labels(), Predictions());
   EXPECT_EQ(loss.name(), "huber_loss/value:0");
   EXPECT_THAT(Run(loss), FloatsNear({5}));
@@ -100,7 +100,7 @@ TEST_F(LossesTest, HuberLoss) {
               FloatsNear({0.4f}));
 }
 
-TEST_F(LossesTest, CosineDistance) {
+TEST_F(LossesTest, CosineDistanceMatchesTensorFlow) {
   const Output loss =
       losses::CosineDistance(root_, Classes(), Probabilities(), 1);
   EXPECT_EQ(loss.name(), "cosine_distance_loss/value:0");
@@ -110,7 +110,7 @@ TEST_F(LossesTest, CosineDistance) {
               FloatsNear({-0.05f}));
 }
 
-TEST_F(LossesTest, SigmoidCrossEntropy) {
+TEST_F(LossesTest, SigmoidCrossEntropyMatchesTensorFlow) {
   const Output logits = Matrix({{100, -1, 2}, {-3, .5f, 0}});
   const Output loss = losses::SigmoidCrossEntropy(root_, Classes(), logits);
   EXPECT_EQ(loss.name(), "sigmoid_cross_entropy_loss/value:0");
@@ -120,7 +120,7 @@ TEST_F(LossesTest, SigmoidCrossEntropy) {
       FloatsNear({2.05100036f}));
 }
 
-TEST_F(LossesTest, SoftmaxCrossEntropy) {
+TEST_F(LossesTest, SoftmaxCrossEntropyMatchesTensorFlow) {
   const Output labels = ops::Reshape(root_, Ints({1, 0, 0, 0, 1, 0}), {2, 3});
   const Output loss = losses::SoftmaxCrossEntropy(root_, labels, Logits());
   EXPECT_EQ(loss.name(), "softmax_cross_entropy_loss/value:0");
@@ -131,7 +131,7 @@ TEST_F(LossesTest, SoftmaxCrossEntropy) {
       FloatsNear({1.25160074f}));
 }
 
-TEST_F(LossesTest, SparseSoftmaxCrossEntropy) {
+TEST_F(LossesTest, SparseSoftmaxCrossEntropyMatchesTensorFlow) {
   const Output loss =
       losses::SparseSoftmaxCrossEntropy(root_, Ints({2, 1}), Logits());
   EXPECT_EQ(loss.name(), "sparse_softmax_cross_entropy_loss/value:0");
@@ -160,7 +160,7 @@ TEST_F(LossesTest, TotalIncludesRegularizationLosses) {
   EXPECT_THAT(Run(without), FloatsNear({55}));
 }
 
-TEST_F(LossesTest, RegularizersOfVariables) {
+TEST_F(LossesTest, RegularizersOfVariablesAreAdded) {
   ops::GetVariable(root_, "a",
                    {.initial_value = Tensor::Vector<float>({1, -2, 3}),
                     .regularizer = losses::L1Regularizer(0.5)});
@@ -190,7 +190,7 @@ TEST_F(LossesTest, LossCollectionIsConfigurable) {
   EXPECT_EQ(losses::GetLosses(root_, "mine").size(), 1u);
 }
 
-TEST_F(LossesTest, ALossTrains) {
+TEST_F(LossesTest, LossCanBeMinimized) {
   const ops::Variable w(root_.WithName("w"), Tensor(DT_FLOAT, {3, 2}));
   const Output x = Matrix({{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}});
   const Output labels = Ints({0, 1, 0, 1});
@@ -222,8 +222,8 @@ TEST_F(LossesTest, WeightsOfUnknownShapeAreCheckedByTheStep) {
   ASSERT_OK_AND_ASSIGN(Tensor column, run(Tensor::FromValues<float>(
                                           TensorShape({2, 1}), {1, 0})));
   EXPECT_FLOAT_EQ(column.scalar<float>(), 2);
-  // A row could be broadcast, but has a different rank; two columns do not
-  // match.
+  // Wrong weights: a row could be broadcast to the values, but has another
+  // rank, and two columns do not match one column.
   for (const Tensor& bad :
        {Tensor::Vector<float>({1, 1, 1}),
         Tensor::FromValues<float>(TensorShape({1, 2}), {1, 1})}) {

@@ -1,4 +1,4 @@
-// Tests tf.metrics over a stream of batches. Expected numbers and names are
+// Tests tf.metrics on a stream of batches. The expected numbers and names are
 // those of TensorFlow 2.21 (tf.compat.v1).
 #include <cmath>
 #include <functional>
@@ -27,8 +27,8 @@ class MetricsTest : public GraphTest {
   static Tensor F(std::initializer_list<float> values) {
     return Tensor::Vector(values);
   }
-  // Expects `expected` after one more batch, from update_op and then from the
-  // value.
+  // Updates the metric with one more batch. Expects `expected` from its
+  // update_op and then from its value.
   void ExpectAfter(const Metric& metric, const FeedList& batch,
                    float expected) {
     EXPECT_THAT(Run(batch, metric.update_op), FloatsNear({expected}));
@@ -40,7 +40,7 @@ class MetricsTest : public GraphTest {
   }
 };
 
-TEST_F(MetricsTest, Accuracy) {
+TEST_F(MetricsTest, AccuracyMatchesTensorFlow) {
   const Output y = Ints(), p = Ints();
   const Metric accuracy = metrics::Accuracy(root_, y, p);
   Begin();
@@ -79,7 +79,7 @@ TEST_F(MetricsTest, SecondMetricHasItsOwnVariables) {
   EXPECT_NE(Find("my/total"), nullptr);
 }
 
-TEST_F(MetricsTest, AccuracyWithWeights) {
+TEST_F(MetricsTest, WeightedAccuracyMatchesTensorFlow) {
   const Output y = Ints(), p = Ints(), w = Floats(4);
   const Metric accuracy = metrics::Accuracy(root_, y, p, {.weights = w});
   Begin();
@@ -93,7 +93,8 @@ TEST_F(MetricsTest, AccuracyWithWeights) {
       0.47368422f);
 }
 
-// A cast to int truncates, so the result depends on which operand is cast.
+// Labels and predictions are compared in the type of the labels. A cast to int
+// truncates, so the result depends on which of them is cast.
 TEST_F(MetricsTest, AccuracyComparesInTheTypeOfLabels) {
   const Output y = Ints(), p = Floats(4);
   const Metric of_ints = metrics::Accuracy(root_, y, p);
@@ -116,7 +117,7 @@ TEST_F(MetricsTest, LabelColumnIsSqueezed) {
       0.75f);
 }
 
-TEST_F(MetricsTest, Mean) {
+TEST_F(MetricsTest, MeanMatchesTensorFlow) {
   const Output x = Floats(3), w = Floats(3);
   const Metric mean = metrics::Mean(root_, x);
   const Metric weighted = metrics::Mean(root_, x, {.weights = w});
@@ -132,7 +133,7 @@ TEST_F(MetricsTest, Mean) {
   ExpectAfter(doubled, {first[0]}, 3);
 }
 
-TEST_F(MetricsTest, MeanOfUnknownShape) {
+TEST_F(MetricsTest, MeanMayHaveUnknownShape) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Metric mean = metrics::Mean(root_, x);
   Begin();
@@ -140,7 +141,7 @@ TEST_F(MetricsTest, MeanOfUnknownShape) {
   ExpectAfter(mean, {{x, Tensor::Scalar(7.0f)}}, 4);
 }
 
-TEST_F(MetricsTest, Errors) {
+TEST_F(MetricsTest, ErrorMetricsMatchTensorFlow) {
   const Output y = Floats(3), p = Floats(3);
   const Metric squares = metrics::MeanSquaredError(root_, y, p);
   const Metric roots = metrics::RootMeanSquaredError(root_, y, p);
@@ -160,7 +161,7 @@ TEST_F(MetricsTest, Errors) {
   ExpectAfter(absolute, second, 1.16666663f);
 }
 
-TEST_F(MetricsTest, Precision) {
+TEST_F(MetricsTest, PrecisionMatchesTensorFlow) {
   const Output y = Ints(), p = Ints();
   const Metric precision = metrics::Precision(root_, y, p);
   Begin();
@@ -174,7 +175,7 @@ TEST_F(MetricsTest, Precision) {
   ExpectAfter(precision, {{y, I({1, 1, 1, 0})}, {p, I({0, 0, 0, 1})}}, 0.5f);
 }
 
-TEST_F(MetricsTest, Recall) {
+TEST_F(MetricsTest, RecallMatchesTensorFlow) {
   const Output y = Ints(), p = Ints();
   const Metric recall = metrics::Recall(root_, y, p);
   Begin();
@@ -184,7 +185,7 @@ TEST_F(MetricsTest, Recall) {
   ExpectAfter(recall, {{y, I({1, 1, 1, 0})}, {p, I({0, 0, 0, 1})}}, 0.4f);
 }
 
-TEST_F(MetricsTest, PrecisionAndRecallWithWeights) {
+TEST_F(MetricsTest, WeightedPrecisionAndRecallMatchTensorFlow) {
   const Output y = Ints(), p = Ints(), w = Floats(4);
   const Metric precision = metrics::Precision(root_, y, p, {.weights = w});
   const Metric recall = metrics::Recall(root_, y, p, {.weights = w});
@@ -198,7 +199,7 @@ TEST_F(MetricsTest, PrecisionAndRecallWithWeights) {
               0.33333334f);
 }
 
-TEST_F(MetricsTest, EachCellOfTheConfusionMatrix) {
+TEST_F(MetricsTest, CellsOfTheConfusionMatrixAreCounted) {
   const Output y = Ints(), p = Ints();
   const std::vector<Metric> cells = {metrics::TruePositives(root_, y, p),
                                      metrics::FalsePositives(root_, y, p),
@@ -213,7 +214,7 @@ TEST_F(MetricsTest, EachCellOfTheConfusionMatrix) {
   }
 }
 
-TEST_F(MetricsTest, Collections) {
+TEST_F(MetricsTest, MetricsAreAddedToCollections) {
   const Metric mean = metrics::Mean(
       root_, Floats(2),
       {.metrics_collection = "values", .updates_collection = "updates"});
@@ -227,7 +228,8 @@ TEST_F(MetricsTest, Collections) {
 
 class ThresholdMetricsTest : public MetricsTest {
  protected:
-  // Uses the four batches of TensorFlow's distribute/metrics_v1_test.py.
+  // Expects the results for the four batches of TensorFlow's
+  // distribute/metrics_v1_test.py.
   void ExpectOfFourBatches(const std::vector<float>& expected,
                            const std::function<Metric(Output, Output)>& make) {
     const Output y = Ints(3), p = Floats(3);
@@ -242,7 +244,8 @@ class ThresholdMetricsTest : public MetricsTest {
       ExpectAfter(metric, {{y, labels[i]}, {p, predictions[i]}}, expected[i]);
     }
   }
-  // Uses ten predictions, as in TensorFlow's kernel_tests/metrics_test.py.
+  // Expects the result for ten predictions from TensorFlow's
+  // kernel_tests/metrics_test.py.
   void ExpectOfTen(const Metric& metric, const Output& y, const Output& p,
                    const Tensor& predictions, float expected) {
     Begin();
@@ -305,8 +308,8 @@ TEST_F(ThresholdMetricsTest, FalseNegativesAtThresholds) {
   });
 }
 
-// No prediction is above 1; all are above -1.
-TEST_F(ThresholdMetricsTest, ThresholdsBeyondAllPredictions) {
+// No prediction exceeds 1, and all exceed -1.
+TEST_F(ThresholdMetricsTest, ThresholdsMayBeBeyondAllPredictions) {
   const Output y = Ints(), p = Floats(4);
   const Metric precision = metrics::PrecisionAtThresholds(root_, y, p, {-1, 2});
   const Metric recall = metrics::RecallAtThresholds(root_, y, p, {-1, 2});
@@ -393,7 +396,7 @@ TEST_F(ThresholdMetricsTest, NanRateIsRejected) {
 
 class AucTest : public MetricsTest {
  protected:
-  // Expects these areas after each of two batches.
+  // Expects the area `first` after one batch and `second` after two batches.
   void ExpectAreas(const metrics::AucOptions& options, float first,
                    float second) {
     const Output y = Ints(6), p = Floats(6);
@@ -411,7 +414,7 @@ class AucTest : public MetricsTest {
   }
 };
 
-TEST_F(AucTest, Roc) {
+TEST_F(AucTest, RocAreaMatchesTensorFlow) {
   ExpectAreas({}, 0.88888866f, 0.74285704f);
   EXPECT_NE(Find("auc/value"), nullptr);
   EXPECT_NE(Find("auc/update_op"), nullptr);
@@ -425,11 +428,11 @@ TEST_F(AucTest, Roc) {
                        "auc/true_negatives", "auc/false_positives"}));
 }
 
-TEST_F(AucTest, Pr) {
+TEST_F(AucTest, PrAreaMatchesTensorFlow) {
   ExpectAreas({.curve = metrics::Curve::kPr}, 0.90277755f, 0.66133785f);
 }
 
-TEST_F(AucTest, PrWithCarefulInterpolation) {
+TEST_F(AucTest, CarefulInterpolationMatchesTensorFlow) {
   ExpectAreas(
       {.curve = metrics::Curve::kPr,
        .summation_method = metrics::SummationMethod::kCarefulInterpolation},
@@ -437,7 +440,7 @@ TEST_F(AucTest, PrWithCarefulInterpolation) {
   EXPECT_NE(Find("auc/interpolate_pr_auc"), nullptr);
 }
 
-TEST_F(AucTest, LowerAndUpperSums) {
+TEST_F(AucTest, LowerAndUpperSumsMatchTensorFlow) {
   using metrics::Curve;
   using metrics::SummationMethod;
   ExpectAreas({.num_thresholds = 7,
@@ -456,7 +459,7 @@ TEST_F(AucTest, LowerAndUpperSums) {
       0.99999976f, 0.77142847f);
 }
 
-TEST_F(AucTest, WithWeights) {
+TEST_F(AucTest, WeightedAreaMatchesTensorFlow) {
   const Output y = Ints(6), p = Floats(6), w = Floats(6);
   const Metric auc =
       metrics::Auc(root_, y, p, {.weights = w, .num_thresholds = 5});
@@ -468,7 +471,7 @@ TEST_F(AucTest, WithWeights) {
               0.99999952f);
 }
 
-TEST_F(AucTest, Matrices) {
+TEST_F(AucTest, MatricesOfPredictionsAreAccepted) {
   const Output y = ops::Const(
       root_, Tensor::FromValues<bool>(TensorShape({3, 2}),
                                       {false, false, true, true, true, false}));

@@ -1,4 +1,4 @@
-// The files of MonitoredSession: checkpoints, from which training resumes,
+// Tests the files of MonitoredSession: checkpoints from which training resumes,
 // event files and traces.
 #include <signal.h>
 
@@ -54,7 +54,7 @@ class RecordingListener : public train::CheckpointSaverListener {
   Lines& lines_;
 };
 
-TEST_F(MonitoredSessionTest, SavesAtStartPeriodicallyAndAtEnd) {
+TEST_F(MonitoredSessionTest, SessionSavesAtStartPeriodicallyAndAtEnd) {
   Lines lines;
   auto scaffold = std::make_shared<train::Scaffold>();
   train::CheckpointSaverOptions saver;
@@ -80,7 +80,8 @@ TEST_F(MonitoredSessionTest, SavesAtStartPeriodicallyAndAtEnd) {
       testing::Contains("I Saving checkpoints for 3 into /job/model.ckpt."));
 }
 
-// Runs an update whenever a save is requested between two updates.
+// A hook that updates variables, and runs another update whenever a save is
+// requested between two updates.
 class UpdatingHook : public train::SessionRunHook {
  public:
   explicit UpdatingHook(Operation update) : update_(update) {}
@@ -102,21 +103,22 @@ class UpdatingHook : public train::SessionRunHook {
   Session* session_ = nullptr;
 };
 
-TEST_F(MonitoredSessionTest, SavesBetweenHookUpdates) {
+TEST_F(MonitoredSessionTest, SessionSavesBetweenHookUpdates) {
   const auto hook = std::make_shared<UpdatingHook>(count_);
   auto options = Options({hook, train::StopAtStep(6)});
   options.checkpoint_dir = "/job";
   options.save_checkpoint_steps = 3;
   ASSERT_OK(Train(std::move(options)));
-  EXPECT_EQ(hook->num_saves, 3);  // initial, of step 3, and final
+  EXPECT_EQ(hook->num_saves, 3);  // at the start, at step 3 and at the end
   for (const int step : {0, 4, 7}) {
     EXPECT_OK(
         files_.FileExists(absl::StrCat("/job/model.ckpt-", step, ".index")));
   }
 }
 
-// Saves run concurrently, so thread timing determines which steps are saved.
-TEST_F(MonitoredSessionTest, SavesConcurrentlyWithRuns) {
+// Saves run concurrently with steps, so the timing of threads determines which
+// steps are saved.
+TEST_F(MonitoredSessionTest, SessionSavesConcurrentlyWithRuns) {
   auto options = Options({train::StopAtStep(40)});
   options.checkpoint_dir = "/job";
   options.save_checkpoint_steps = 10;
@@ -161,7 +163,8 @@ TEST_F(MonitoredSessionTest, SecondStartResumes) {
   EXPECT_THAT(
       logger_.lines(),
       testing::Contains("I Restoring parameters from /job/model.ckpt-5"));
-  // Each start also counts the checkpoints of earlier ones: five are kept.
+  // Each start of the program also counts the checkpoints of earlier starts, so
+  // five checkpoints are kept in total.
   for (int64_t step = 10; step < 15; ++step) ASSERT_OK(run_to(step));
   ASSERT_OK_AND_ASSIGN(const Lines files, files_.ListDirectory("/job"));
   EXPECT_THAT(files, testing::Contains("model.ckpt-14.index"));
@@ -172,8 +175,8 @@ TEST_F(MonitoredSessionTest, SecondStartResumes) {
             5);
 }
 
-// The state file was lost or is not visible. A training that starts over would
-// overwrite and delete the checkpoints.
+// The checkpoint state file was lost, or is not visible. Training must not
+// start over, because it would overwrite and delete the checkpoints.
 TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
   const auto run_to = [&](int64_t step) {
     auto options = Options({train::StopAtStep(step)});
@@ -190,7 +193,7 @@ TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
               HasSubstr(R"('model_checkpoint_path: "model.ckpt-11"')"));
   ASSERT_OK_AND_ASSIGN(const Lines after, files_.ListDirectory("/job"));
   EXPECT_EQ(before, after);
-  // Applies the remedy in the error.
+  // Applies the remedy that the error suggests.
   ASSERT_OK(files_.WriteFileAtomically(
       "/job/checkpoint", R"(model_checkpoint_path: "model.ckpt-11")"));
   ASSERT_OK_AND_ASSIGN(const int64_t to_13, run_to(13));
@@ -200,8 +203,8 @@ TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
       testing::Contains("I Restoring parameters from /job/model.ckpt-11"));
 }
 
-// Checkpoints that another state file names, and an unfinished first save, do
-// not prevent training.
+// Checkpoints that another state file names do not prevent training, and
+// neither does an unfinished first save.
 TEST_F(MonitoredSessionTest, TrainingStartsBesideOtherCheckpoints) {
   const auto start = [&] {
     auto options = Options({train::StopAtStep(1)});
@@ -213,7 +216,7 @@ TEST_F(MonitoredSessionTest, TrainingStartsBesideOtherCheckpoints) {
   };
   ASSERT_OK(files_.CreateDirectory("/job"));
   for (const std::string name : {"input.ckpt-4", "model.ckpt-0"}) {
-    write(name + ".index");  // damaged
+    write(name + ".index");  // not a valid index
     write(name + ".data-00000-of-00001");
   }
   EXPECT_THAT(start(), StatusIs(kFailedPrecondition, "(2, such as"));
@@ -235,7 +238,7 @@ TEST_F(MonitoredSessionTest, CopyOfStateFileIsNotAnotherState) {
   ASSERT_OK_AND_ASSIGN(const std::string state,
                        files_.ReadFile("/job/checkpoint"));
   ASSERT_OK(files_.DeleteFile("/job/checkpoint"));
-  // This also holds if only the index is left.
+  // Training is rejected even if only the index files are left.
   for (const bool has_data : {true, false}) {
     for (const std::string copy :
          {"/job/checkpoint.bak", "/job/checkpoint.old", "/job/checkpoint~"}) {
@@ -268,7 +271,8 @@ TEST_F(MonitoredSessionTest, StateFileOfAnotherSaverMayHaveADot) {
   EXPECT_OK(Train(std::move(options)));
 }
 
-// For example, the index of a dataset.
+// The directory contains an index file of another kind, for example of a
+// dataset.
 TEST_F(MonitoredSessionTest, ForeignIndexFileDoesNotPreventTraining) {
   ASSERT_OK(files_.CreateDirectory("/job"));
   ASSERT_OK(files_.WriteFileAtomically("/job/data.index", "0 17\n17 40\n"));
@@ -277,7 +281,7 @@ TEST_F(MonitoredSessionTest, ForeignIndexFileDoesNotPreventTraining) {
   EXPECT_OK(Train(std::move(options)));
 }
 
-TEST_F(MonitoredSessionTest, RestoreOfOtherShapeNamesBoth) {
+TEST_F(MonitoredSessionTest, RestoreWithOtherShapeNamesBothShapes) {
   const auto start = [&](const TensorShape& shape) {
     const Scope root = Scope::Root();
     train::GetOrCreateGlobalStep(root);
@@ -295,7 +299,7 @@ TEST_F(MonitoredSessionTest, RestoreOfOtherShapeNamesBoth) {
                      HasSubstr("[3,2]"), HasSubstr("/job/model.ckpt-0")));
 }
 
-TEST_F(MonitoredSessionTest, RestoreOfOtherTypeNamesBoth) {
+TEST_F(MonitoredSessionTest, RestoreWithOtherTypeNamesBothTypes) {
   const auto start = [&](DataType type) {
     const Scope root = Scope::Root();
     train::GetOrCreateGlobalStep(root);
@@ -313,7 +317,8 @@ TEST_F(MonitoredSessionTest, RestoreOfOtherTypeNamesBoth) {
                      HasSubstr("double"), HasSubstr("/job/model.ckpt-0")));
 }
 
-// A chief with a different graph gets the error.
+// If the graph of a chief differs from the checkpoint, the error names the
+// variable.
 TEST_F(MonitoredSessionTest, RestoreOfOtherModelNamesTheVariable) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
@@ -349,7 +354,7 @@ TEST_F(MonitoredSessionTest, MovedDirectoryResumesOrNamesMissingFile) {
   EXPECT_THAT(
       logger_.lines(),
       testing::Contains("I Restoring parameters from /moved/model.ckpt-2"));
-  // The directory contains only the state file.
+  // The directory contains only the checkpoint state file.
   ASSERT_OK(files_.CreateDirectories("/state"));
   ASSERT_OK(files_.RenameFile("/moved/checkpoint", "/state/checkpoint"));
   ASSERT_OK(files_.DeleteFile("/moved/model.ckpt-3.index"));
@@ -362,14 +367,14 @@ TEST_F(MonitoredSessionTest, MovedDirectoryResumesOrNamesMissingFile) {
   EXPECT_FALSE(absl::StrContains(status.message(), "of another model"));
 }
 
-TEST_F(MonitoredSessionTest, SavesNoCheckpointWithoutDirectory) {
+TEST_F(MonitoredSessionTest, NoCheckpointIsSavedWithoutDirectory) {
   ASSERT_OK(Train(Options({train::StopAtStep(3)})));
   EXPECT_FALSE(files_.FileExists("/job").ok());
 }
 
 // ---- Event files ----
 
-TEST_F(MonitoredSessionTest, WritesSummariesTheGraphAndCheckpoints) {
+TEST_F(MonitoredSessionTest, SummariesGraphAndCheckpointsAreWritten) {
   ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
   auto options = Options({train::StopAtStep(5)});
   options.checkpoint_dir = "/job";
@@ -417,7 +422,8 @@ TEST_F(MonitoredSessionTest, LargeEventFileIsRotated) {
   EXPECT_GT(num_files(1), 1u);
 }
 
-// The event was lost with the file of the previous session.
+// The event with the graph was lost with the file of an earlier session. A
+// later session writes it again.
 TEST_F(MonitoredSessionTest, LostGraphEventIsRewritten) {
   FailingFileSystem disk(files_);
   Process process(InMemory(disk));
@@ -443,7 +449,7 @@ TEST_F(MonitoredSessionTest, LostGraphEventIsRewritten) {
   EXPECT_THAT(events_of_a_session(false), ElementsAre("graph", "meta graph"));
 }
 
-TEST_F(MonitoredSessionTest, WritesGraphTextBesideCheckpoints) {
+TEST_F(MonitoredSessionTest, GraphTextIsWrittenBesideCheckpoints) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
   ASSERT_OK(Train(std::move(options)));
@@ -466,7 +472,8 @@ TEST_F(MonitoredSessionTest, SummariesMayHaveTheirOwnDirectory) {
               ElementsAre("start at 1", "loss at 1", "loss at 2"));
 }
 
-// TensorFlow's CheckpointSaverHook also writes to its own directory.
+// Like TensorFlow's CheckpointSaverHook, writes events about saves to the
+// checkpoint directory, even if summaries have another directory.
 TEST_F(MonitoredSessionTest, SaveEventsAreWrittenBesideCheckpoints) {
   ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
   auto options = Options({train::StopAtStep(1)});
@@ -502,7 +509,8 @@ TEST_F(MonitoredSessionTest, ProfilerTracesRunsPeriodically) {
           "I Saving timeline for 4 into '/job/profile/timeline-4.json'."));
 }
 
-// TensorBoard would only read the newer of two files.
+// The profiler appends to the existing event file, because TensorBoard would
+// only read the newer of two files.
 TEST_F(MonitoredSessionTest, ProfilerWritesIntoTheSummaryFile) {
   const auto new_profiler = [](const std::string& directory) {
     return std::make_shared<train::ProfilerHook>(
@@ -552,7 +560,8 @@ TEST_F(MonitoredSessionTest, ProfilerOptionsAreChecked) {
   }
 }
 
-// Requests of the caller and of hooks are combined, and all get the result.
+// The options of the caller and of all hooks are combined for one run, and all
+// get its metadata.
 TEST_F(MonitoredSessionTest, RunMetadataServesAllRequesters) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);

@@ -1,5 +1,5 @@
-// Chiefs of MonitoredTrainingSession that have ended their training: how long
-// they wait for workers, what they save, and what they report.
+// Tests chiefs of MonitoredTrainingSession that have ended their training: how
+// long they wait for workers, what they save, and what they report.
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -53,7 +53,9 @@ TEST_P(MonitoredBoundTest, ChiefDoesNotWaitForLostWorker) {
               HasSubstr("The worker of zmq://lost:1 has sent no heartbeat"));
 }
 
-// The worker's entry is on servers that keep running.
+// A worker is lost. Its entry remains on the servers, which keep running. The
+// first chief waits until the worker counts as lost, but the next chief does
+// not wait.
 TEST_P(MonitoredBoundTest, LostWorkerDoesNotDelayNextChief) {
   const Clock& clock = cluster_.scheduler().clock();
   for (const bool is_first : {true, false}) {
@@ -74,7 +76,8 @@ TEST_P(MonitoredBoundTest, LostWorkerDoesNotDelayNextChief) {
   }
 }
 
-// Loses the session after the End of all earlier hooks.
+// A hook that reports the loss of the session in its End, after the End of all
+// earlier hooks.
 class LossAtTheEnd : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -91,7 +94,8 @@ class LossAtTheEnd : public train::SessionRunHook {
   train::Coordinator* coordinator_ = nullptr;
 };
 
-// Fails to report the end in the first session, and runs a step in later ones.
+// A hook that fails to report the end of training in the first session. In
+// later sessions it runs a step when it reports the end.
 class ReportingHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session& session,
@@ -111,7 +115,8 @@ class ReportingHook : public train::SessionRunHook {
   Session* first_ = nullptr;
 };
 
-// Creates one session like a chief, and fails to create any other.
+// A SessionCreator that creates one session for a chief, and fails to create
+// another one.
 class OneSession : public train::SessionCreator {
  public:
   OneSession(train::SessionCreatorOptions options, int& num_tries)
@@ -163,7 +168,8 @@ TEST_P(MonitoredBoundTest, EndOfTrainingIsReportedForOneMinute) {
   EXPECT_GT(num_tries, 1);
 }
 
-// No variable is restored, because other workers may still train.
+// A session that only reports the end of training restores no variable, because
+// other workers may still train.
 TEST_P(MonitoredBoundTest, ReportOfTheEndRestoresNoVariables) {
   Model model;
   const auto hook = std::make_shared<ReportingHook>();
@@ -182,7 +188,8 @@ TEST_P(MonitoredBoundTest, ReportOfTheEndRestoresNoVariables) {
               testing::Not(testing::Contains(HasSubstr("Restoring"))));
 }
 
-// Workers are configured to start a minute after the chief.
+// Workers are configured to start a minute after the chief. The chief waits
+// until they have started.
 TEST_P(MonitoredBoundTest, ChiefWaitsUntilDelayedWorkersHaveBegun) {
   Scheduler& scheduler = cluster_.scheduler();
   const auto time_to_close = [&](absl::Duration training) {
@@ -256,8 +263,9 @@ TEST_P(MonitoredBoundTest, WorkerWithoutChiefLogsUnsavedTraining) {
   ASSERT_OK(session->Close());
 }
 
-// The wait exceeds max_wait, but other workers are training.
-TEST_P(FailingSavesTest, ChiefWaitsWhileStepAdvances) {
+// A wait for a global step exceeds max_wait, but continues because other
+// workers still advance the step.
+TEST_P(FailingSavesTest, WaitContinuesWhileStepAdvances) {
   Model model;
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
@@ -282,8 +290,9 @@ TEST_P(FailingSavesTest, ChiefWaitsWhileStepAdvances) {
   EXPECT_OK(chief->Close());
 }
 
-// Reads of the global step exceed the timeout of calls to the cluster.
-TEST_P(FailingSavesTest, StalledServerKeepsWaitForWorkers) {
+// A server stalls, so reads of the global step take longer than the timeout of
+// calls to the cluster. The chief continues to wait for workers.
+TEST_P(FailingSavesTest, StalledServerDoesNotEndWaitForWorkers) {
   Model model;
   OtherWorker worker(model, "zmq://other:1#1");
   const auto session = Start(model, false, absl::Seconds(5));
@@ -301,7 +310,7 @@ TEST_P(FailingSavesTest, StalledServerKeepsWaitForWorkers) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
 }
 
-// The table of workers is lost with the server, and the worker has no session
+// The table of workers is lost with its server, and the worker has no session
 // for a while.
 TEST_P(FailingSavesTest, EndedChiefWaitsForWorkersAfterLoss) {
   Model model, other;
@@ -327,8 +336,8 @@ TEST_P(FailingSavesTest, EndedChiefWaitsForWorkersAfterLoss) {
       << "three steps after the checkpoint of step 2";
 }
 
-// The session is lost while the chief waits for other workers, of which there
-// are none.
+// The chief's input has ended, and the chief waits for other workers, although
+// there are none. Meanwhile the session is lost, and unsaved steps with it.
 TEST_P(FailingSavesTest, SessionLossAfterEndOfInputIsReturned) {
   Model model;
   const auto chief = Start(model, false);
@@ -349,7 +358,8 @@ TEST_P(FailingSavesTest, SessionLossAfterEndOfInputIsReturned) {
   EXPECT_GE(NumLines("Restoring parameters from /job/model.ckpt-2"), 1);
 }
 
-// The last step was saved before the loss.
+// The session is lost after the end of the input, but its last step was saved
+// before.
 TEST_P(FailingSavesTest, LossWithoutLostStepsAfterInputIsNoError) {
   Model model;
   const auto chief = Start(model, false);
@@ -367,8 +377,8 @@ TEST_P(FailingSavesTest, LossWithoutLostStepsAfterInputIsNoError) {
   EXPECT_OK(closed);
 }
 
-// Later checkpoints already contain the values that the failed worker left
-// behind.
+// A worker fails before a checkpoint is saved. Later saves are allowed, because
+// that checkpoint already contains the values that the worker left.
 TEST_P(FailingSavesTest, WorkerFailureBeforeASaveAllowsLaterSaves) {
   Model model;
   OtherWorker worker(model, "zmq://other:1#1");
@@ -399,7 +409,7 @@ TEST_P(FailingSavesTest, WorkerFailureAfterLastSavePreventsSaves) {
 
 class EndedChiefTest : public MonitoredWorkerTest {
  protected:
-  // The chief's thread trains 20 steps; then its input has ended.
+  // Trains as the chief, whose input ends after 20 steps.
   absl::Status TrainChief(MonitoredTrainingSessionOptions options) {
     Model model;
     options.checkpoint_dir = "/job";
@@ -423,7 +433,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, EndedChiefTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(EndedChiefTest, SavesWorkAfterEndOfItsInput) {
+TEST_P(EndedChiefTest, SavesContinueAfterEndOfChiefInput) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   absl::Status chief = absl::UnknownError("none");
   std::thread thread([&] { chief = TrainChief(Options(0, waits)); });
@@ -434,7 +444,7 @@ TEST_P(EndedChiefTest, SavesWorkAfterEndOfItsInput) {
   waits.Wait();
   for (int i = 0; i < 200; ++i) ASSERT_OK(session->Run(model.train));
   while (absl::EndsWith(SavedPath(), "model.ckpt-0")) {
-  }  // saved by the regular schedule
+  }  // waits until the regular schedule has saved
   for (int i = 0; i < 200; ++i) ASSERT_OK(session->Run(model.train));
   ASSERT_OK(session->Close());
   thread.join();
@@ -442,7 +452,7 @@ TEST_P(EndedChiefTest, SavesWorkAfterEndOfItsInput) {
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-420"));
 }
 
-// A NaN weight must not be saved.
+// A worker's loss becomes NaN. The chief must not save the NaN weight.
 TEST_P(EndedChiefTest, DivergingWorkerEndsWaitWithoutSave) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   absl::Status chief = absl::UnknownError("none");
@@ -461,19 +471,20 @@ TEST_P(EndedChiefTest, DivergingWorkerEndsWaitWithoutSave) {
   ASSERT_OK(session->raw_session()->Run(diverge));
   EXPECT_THAT(session->Run(model.train),
               StatusIs(absl::StatusCode::kInvalidArgument, "NaN loss"));
-  session.reset();  // like a program that returns the error
+  session.reset();  // as in a program that returns the error
   thread.join();
   EXPECT_THAT(chief, StatusIs(absl::StatusCode::kFailedPrecondition,
                               absl::StrCat("The worker of ",
                                            cluster_.target("worker", 1),
                                            " has failed")));
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-0"));
-  // The failure belongs to that training and does not affect the next one.
+  // The failure belongs to the previous training and does not affect this one.
   EXPECT_OK(TrainChief(Options(0, logger_)));
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-20"));
 }
 
-// A chief that ends at its last step does not save that step either.
+// If a worker fails, a chief that ends at its last step does not save this
+// step.
 TEST_P(EndedChiefTest, WorkerFailurePreventsSaveOfTheLastStep) {
   Model model, others;
   auto options = Options(0, logger_);
@@ -493,7 +504,7 @@ TEST_P(EndedChiefTest, WorkerFailurePreventsSaveOfTheLastStep) {
   ASSERT_OK(worker->raw_session()->Run(diverge));
   EXPECT_THAT(worker->Run(others.train),
               StatusIs(absl::StatusCode::kInvalidArgument, "NaN loss"));
-  worker.reset();  // like a program that returns the error
+  worker.reset();  // as in a program that returns the error
   while (!chief->ShouldStop()) ASSERT_OK(chief->Run(model.train));
   EXPECT_THAT(
       chief->Close(),
@@ -502,7 +513,7 @@ TEST_P(EndedChiefTest, WorkerFailurePreventsSaveOfTheLastStep) {
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-0"));
 }
 
-TEST_P(EndedChiefTest, StopEndsItsWait) {
+TEST_P(EndedChiefTest, StopRequestEndsWaitOfEndedChief) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   std::atomic<bool> is_to_leave = false;
   absl::Status chief = absl::UnknownError("none");

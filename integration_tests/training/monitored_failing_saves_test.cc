@@ -1,4 +1,4 @@
-// MonitoredTrainingSession on clusters whose files fail or hang: training
+// Tests MonitoredTrainingSession on clusters whose files fail or hang. Training
 // continues for a while, and final saves are retried.
 #include <cstdint>
 #include <memory>
@@ -25,14 +25,14 @@ INSTANTIATE_TEST_SUITE_P(Clusters, FailingSavesTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(FailingSavesTest, DoNotDisturbTraining) {
+TEST_P(FailingSavesTest, FailingSavesDoNotDisturbTraining) {
   for (const bool beside : {false, true}) {
     for (const auto code :
          {absl::StatusCode::kUnavailable, absl::StatusCode::kAborted,
           absl::StatusCode::kDeadlineExceeded,
           absl::StatusCode::kResourceExhausted}) {
       SCOPED_TRACE(absl::StrCat(absl::StatusCodeToString(code), beside));
-      // The first session has no checkpoint.
+      // Deletes the checkpoint that the first session has saved.
       files_.DeleteRecursively("/job").IgnoreError();
       steps_.clear();
       const int64_t num_failed = NumLines("could not be saved");
@@ -55,7 +55,7 @@ TEST_P(FailingSavesTest, DoNotDisturbTraining) {
   }
 }
 
-TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
+TEST_P(FailingSavesTest, FailingSavesEndTrainingAfterAnHour) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -67,7 +67,7 @@ TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-// Files that hang forever return no error.
+// If files hang forever, a save returns no error.
 TEST_P(FailingSavesTest, HungAsyncSaveEndsTrainingAfterAnHour) {
   Model model;
   const auto session = Start(model, true);
@@ -82,8 +82,8 @@ TEST_P(FailingSavesTest, HungAsyncSaveEndsTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-// The wait is logged. Neither the save nor the session is waited for
-// indefinitely, although a step of the session's own task hangs.
+// The final save hangs, and so does a step on the session's own task. The wait
+// is logged, and ends after an hour.
 TEST_P(FailingSavesTest, HungFinalSaveEndsAfterAnHour) {
   for (const bool beside : {false, true}) {
     SCOPED_TRACE(beside);
@@ -91,7 +91,7 @@ TEST_P(FailingSavesTest, HungFinalSaveEndsAfterAnHour) {
     Model model("extra", "/job:worker/task:0");
     auto session = Start(model, beside, absl::InfiniteDuration());
     ASSERT_NE(session, nullptr);
-    // With `beside`, the save already hangs when training ends.
+    // If `beside` is set, the save already hangs when training ends.
     if (!beside) Run(*session, model, 1);
     files_.Shut(cluster_.scheduler(), ".data");
     if (beside) Run(*session, model, 3);
@@ -128,8 +128,8 @@ TEST_P(FailingSavesTest, HungSyncSaveEndsTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-// The save takes less than an hour.
-TEST_P(FailingSavesTest, SlowSaveIsWaitedFor) {
+// The save is slow, but takes less than an hour.
+TEST_P(FailingSavesTest, SlowSaveIsAwaited) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -142,7 +142,8 @@ TEST_P(FailingSavesTest, SlowSaveIsWaitedFor) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
 }
 
-// An hour of failing saves has passed when the final save runs.
+// Saves have failed for an hour. The disk works again when the final save runs,
+// but takes some minutes.
 TEST_P(FailingSavesTest, FinalSaveRunsAfterLongFailures) {
   Model model;
   const auto session = Start(model, false);
@@ -161,7 +162,7 @@ TEST_P(FailingSavesTest, FinalSaveRunsAfterLongFailures) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-60.index"));
 }
 
-// Fails in its n-th session.
+// A hook that fails at the start of its n-th session.
 class LateHook : public train::SessionRunHook {
  public:
   explicit LateHook(int n) : until_(n) {}
@@ -174,7 +175,8 @@ class LateHook : public train::SessionRunHook {
   int until_;
 };
 
-// Time without a session does not count as a failure of saves.
+// Time during which there is no session does not count as time of failing
+// saves.
 TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
   Model model;
   auto options = Options(0, logger_);
@@ -182,7 +184,7 @@ TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
   options.save_checkpoint_steps = 2;
   options.recovery.initial_backoff = absl::Minutes(3);
   options.recovery.max_backoff = absl::Minutes(3);
-  // The first session after the loss fails during its creation.
+  // The hook makes the first new session after the loss fail.
   options.chief_only_hooks = {std::make_shared<LateHook>(2)};
   ASSERT_OK_AND_ASSIGN(const auto session,
                        MonitoredTrainingSession(model.root, options));
@@ -207,7 +209,8 @@ TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
   EXPECT_OK(session->Close());
 }
 
-// Losing a server every 50 minutes does not hide that the disk is full.
+// The disk is full, and a server is lost every 50 minutes. New sessions must
+// not restart the hour after which failing saves end training.
 TEST_P(FailingSavesTest, NewSessionDoesNotRestartTheHour) {
   Model model;
   const auto session = Start(model, false);
@@ -236,8 +239,8 @@ TEST_P(FailingSavesTest, FinalSaveIsRetried) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
 }
 
-// The number of attempts is fixed, even if the disk's error looks like that of
-// a lost session.
+// The number of attempts is limited, even if the error of the disk looks like
+// that of a lost session.
 TEST_P(FailingSavesTest, FinalSaveRetriesAreBounded) {
   Model model;
   const auto session = Start(model, false);
@@ -254,7 +257,8 @@ TEST_P(FailingSavesTest, FinalSaveRetriesAreBounded) {
   EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Minutes(5));
 }
 
-// A stopping process may be killed soon.
+// A chief that was asked to stop retries its save only briefly, because its
+// process may be killed soon.
 TEST_P(FailingSavesTest, StoppingChiefRetriesBriefly) {
   Model model;
   const auto session = Start(model, false);
@@ -272,7 +276,7 @@ TEST_P(FailingSavesTest, StoppingChiefRetriesBriefly) {
   EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Seconds(2));
 }
 
-TEST_P(FailingSavesTest, StoppingChiefWaitsForNoTask) {
+TEST_P(FailingSavesTest, StoppingChiefDoesNotWaitForTasks) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -290,9 +294,9 @@ TEST_P(FailingSavesTest, StoppingChiefWaitsForNoTask) {
   cluster_.Start("ps", 1);
 }
 
-// A task that has lost the session aborts the save, while the task with the
-// global step still has the session.
-TEST_P(FailingSavesTest, AbortedFinalSaveIsALoss) {
+// One task has lost the session and aborts the save. The task with the global
+// step still has the session.
+TEST_P(FailingSavesTest, AbortedFinalSaveCountsAsLostSession) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -304,7 +308,8 @@ TEST_P(FailingSavesTest, AbortedFinalSaveIsALoss) {
   EXPECT_LE(NumLines("Saving checkpoints for 1 into"), 7);
 }
 
-// After a stop request, training does not restart from the last checkpoint.
+// After a stop request, a lost session is not replaced to train again from the
+// last checkpoint.
 TEST_P(FailingSavesTest, LostSessionIsNotReplacedAfterStop) {
   Model model;
   const auto session = Start(model, false);
@@ -321,7 +326,7 @@ TEST_P(FailingSavesTest, LostSessionIsNotReplacedAfterStop) {
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt-3.index").ok());
 }
 
-// Hung files are waited for, whichever file it is.
+// Recovery waits for hung files, whichever file operation hangs first.
 TEST_P(FailingSavesTest, HungFilesDelayRecoveryOnlyWhileHung) {
   for (int first = 0; first < 12; ++first) {
     SCOPED_TRACE(first);
@@ -343,7 +348,7 @@ TEST_P(FailingSavesTest, HungFilesDelayRecoveryOnlyWhileHung) {
   }
 }
 
-// When a lost session is replaced, the disk is full for event files.
+// A lost session must be replaced while the disk is full for event files.
 TEST_P(FailingSavesTest, EventErrorsDoNotBlockRecovery) {
   Model model;
   const auto session = Start(model, false);
@@ -357,7 +362,7 @@ TEST_P(FailingSavesTest, EventErrorsDoNotBlockRecovery) {
   EXPECT_OK(session->Close());
 }
 
-// When a session is lost, the directory of event files hangs.
+// A lost session must be replaced while the directory of event files hangs.
 TEST_P(FailingSavesTest, HungEventsDoNotBlockRecovery) {
   Model model;
   const auto session = Start(model, false);
@@ -399,8 +404,8 @@ TEST_P(FailingSavesTest, HungTimelinesDoNotBlockTraining) {
   EXPECT_OK(session->Close());
 }
 
-// Lost events are logged on the first day of a week, not at its end, and once a
-// minute, not for each event.
+// Lost events are logged while training continues, not only at its end. They
+// are logged once a minute, not for each event.
 TEST_P(FailingSavesTest, LostEventsAreLoggedDuringTraining) {
   Model model;
   ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
@@ -420,13 +425,13 @@ TEST_P(FailingSavesTest, LostEventsAreLoggedDuringTraining) {
   session = nullptr;
 }
 
-// A program's own thread adds events while the session is closed.
+// A thread of the program adds events while the session is closed.
 TEST_P(FailingSavesTest, EventsAreClosedBeforeTheSession) {
   Model model;
   ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
   SimulatedScheduler& scheduler = cluster_.scheduler();
   train::Coordinator coordinator({.scheduler = &scheduler});
-  // A logger that takes a second per line.
+  // A logger that needs a second for each line.
   class SlowLogger : public Logger {
    public:
     explicit SlowLogger(Scheduler& scheduler) : scheduler_(scheduler) {}

@@ -1,5 +1,5 @@
-// The hooks of MonitoredSession: how they end training, what they log, how they
-// wait, and what they do by the clock.
+// Tests the hooks of MonitoredSession: how they end training, what they log,
+// how they wait, and what they do at certain times.
 #include <signal.h>
 
 #include <atomic>
@@ -35,7 +35,8 @@ using train::SessionRunValues;
 constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
 constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
-// Optionally requests a stop at once, and records the end of training.
+// A hook that records the end of training. Optionally it requests a stop after
+// the first run.
 class EndHook : public train::SessionRunHook {
  public:
   explicit EndHook(bool stops) : stops_(stops) {}
@@ -50,7 +51,7 @@ class EndHook : public train::SessionRunHook {
   }
   absl::Status TrainingHasEnded(Session& session) override {
     has_ended = true;
-    EXPECT_OK(session.ListDevices());  // the session is open
+    EXPECT_OK(session.ListDevices());  // fails unless the session is still open
     return ++num_told < 3 ? absl::UnavailableError("nobody listens")
                           : absl::InternalError("nobody is there");
   }
@@ -70,7 +71,8 @@ TEST_F(MonitoredSessionTest, HooksAreNotifiedOfTrainingEnd) {
     const auto session = Start(std::move(options));
     EXPECT_OK(session->Run(count_));
     EXPECT_EQ(session->Close(run_status), run_status);
-    // Transient errors are retried, but not after a stop request.
+    // The notification of the end is retried after transient errors, but not
+    // after a stop request.
     if (hook->has_ended) {
       EXPECT_EQ(hook->num_told, terminate ? 1 : 3);
     }
@@ -84,7 +86,8 @@ TEST_F(MonitoredSessionTest, HooksAreNotifiedOfTrainingEnd) {
   EXPECT_FALSE(is_told(false, absl::OkStatus()));
 }
 
-// Also called in a session without runs.
+// A hook that checks in End whether an exit was requested. End is also called
+// in a session without runs.
 class LeavingHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -114,8 +117,9 @@ TEST_F(MonitoredSessionTest, HooksSeeStopRequestAtEnd) {
   }
 }
 
-// Other workers have reached the end of training. So a stop request at the last
-// step still counts as the end, and no program continues.
+// A stop is requested at the last step, when other workers have already reached
+// the end of training. The stop still counts as the end, so that no program
+// continues.
 TEST_F(MonitoredSessionTest, StopAtLastStepStillNotifiesTrainingEnd) {
   bool terminate = false;
   const auto is_told = [&](int steps_of_others) {
@@ -136,11 +140,11 @@ TEST_F(MonitoredSessionTest, StopAtLastStepStillNotifiesTrainingEnd) {
   EXPECT_TRUE(is_told(3));
 }
 
-TEST_F(MonitoredSessionTest, StopAtStepStopsThere) {
+TEST_F(MonitoredSessionTest, StopAtStepStopsAtItsStep) {
   ASSERT_OK_AND_ASSIGN(const int64_t last,
                        Train(Options({train::StopAtStep(7)})));
   EXPECT_EQ(last, 7);
-  // Steps are counted from the first step of training.
+  // num_steps counts from the first step of this session, not from step 0.
   auto options = Options({std::make_shared<train::StopAtStepHook>(
       train::StopAtStepOptions{.num_steps = 4})});
   train::ScaffoldOptions scaffold;
@@ -189,7 +193,7 @@ TEST_F(MonitoredSessionTest, StopAtStepIsExactAfterRestore) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
 }
 
-TEST_F(MonitoredSessionTest, StopAtStepNeedsOneEnd) {
+TEST_F(MonitoredSessionTest, StopAtStepNeedsExactlyOneLimit) {
   EXPECT_THAT(MonitoredTrainingSession(
                   root_, Options({std::make_shared<train::StopAtStepHook>(
                              train::StopAtStepOptions{})})),
@@ -202,7 +206,7 @@ TEST_F(MonitoredSessionTest, StopAtStepNeedsOneEnd) {
                        "Call train::GetOrCreateGlobalStep"));
 }
 
-TEST_F(MonitoredSessionTest, LogsTensorsAndSpeed) {
+TEST_F(MonitoredSessionTest, TensorsAndSpeedAreLogged) {
   ManualClock clock;
   RecordingLogger log;
   train::LoggingTensorOptions tensors;
@@ -229,7 +233,8 @@ TEST_F(MonitoredSessionTest, LogsTensorsAndSpeed) {
                                        "I global_step/sec: 4"));
 }
 
-// The new session may restore an earlier step.
+// The speed is not measured across sessions, because a new session may restore
+// an earlier step.
 TEST_F(MonitoredSessionTest, SpeedIsMeasuredPerSession) {
   ManualClock clock;
   RecordingLogger log;
@@ -277,7 +282,8 @@ TEST_F(MonitoredSessionTest, NanLossEndsTraining) {
   EXPECT_THAT(log.lines(), ElementsAre("W Model diverged with loss = NaN."));
 }
 
-// The program logs the error of a run and continues.
+// A hook rejects a step because of a NaN. The program continues after the error
+// until its input ends. The step must not be saved.
 TEST_F(MonitoredSessionTest, RejectedStepIsNotSavedAtEndOfInput) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output loss = ops::Identity(root_.WithName("loss"), x);
@@ -297,13 +303,15 @@ TEST_F(MonitoredSessionTest, RejectedStepIsNotSavedAtEndOfInput) {
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt-1.index").ok());
 }
 
-// The hooks that save come first in the list, as in a chief.
+// As in a chief, the hooks that save come before the hook that rejects the
+// step.
 TEST_F(MonitoredSessionTest, StepRejectedByHookIsNotSaved) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output loss = ops::Identity(root_.WithName("loss"), x);
   const Tensor one = Tensor::Scalar(1.0f);
   const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
-  // The result is the same whether or not Close gets the error.
+  // The result is the same whether or not the program passes the error to
+  // Close.
   for (const bool is_told : {true, false}) {
     const std::string directory = is_told ? "/job" : "/untold";
     auto options = Options({std::make_shared<train::NanTensorHook>(loss)});
@@ -319,7 +327,7 @@ TEST_F(MonitoredSessionTest, StepRejectedByHookIsNotSaved) {
     EXPECT_OK(files_.FileExists(directory + "/model.ckpt-1.index"));
     EXPECT_FALSE(files_.FileExists(directory + "/model.ckpt-2.index").ok());
   }
-  // Nor is a step saved that a hook rejects in End.
+  // A step is not saved either if a hook rejects it in End.
   const auto hook = std::make_shared<FailingHook>();
   hook->in_end = absl::InternalError("end");
   auto again = Options({hook});
@@ -334,7 +342,8 @@ TEST_F(MonitoredSessionTest, StepRejectedByHookIsNotSaved) {
 
 // ---- Hooks that wait, and hooks with timers ----
 
-// Increments the step on its own thread, concurrently with runs.
+// A hook that increments the global step on a separate thread, concurrently
+// with runs.
 class CountingHook : public train::SessionRunHook {
  public:
   CountingHook(Operation count, int64_t times)
@@ -356,8 +365,8 @@ class CountingHook : public train::SessionRunHook {
   const int64_t times_;
 };
 
-// Emulates the hook of synchronous replicas, whose updates are concurrent with
-// runs.
+// Emulates the hook of synchronous replicas, which runs saves between updates
+// because updates are concurrent with runs.
 class HoldingHook : public train::SessionRunHook {
  public:
   absl::Status SaveBetweenUpdates(
@@ -368,7 +377,7 @@ class HoldingHook : public train::SessionRunHook {
   int num_saves = 0;
 };
 
-TEST_F(MonitoredSessionTest, CustomSaverHookHoldsUpdates) {
+TEST_F(MonitoredSessionTest, CustomSaverHookSavesBetweenUpdates) {
   const auto updates = std::make_shared<HoldingHook>();
   auto options = Options({updates, train::StopAtStep(1)});
   options.scaffold = std::make_shared<train::Scaffold>();
@@ -383,7 +392,7 @@ TEST_F(MonitoredSessionTest, CustomSaverHookHoldsUpdates) {
   EXPECT_EQ(updates->num_saves, 2) << "the first and the last";
 }
 
-TEST_F(MonitoredSessionTest, WaitsForTheGlobalStepBeforeTheFirstRun) {
+TEST_F(MonitoredSessionTest, FirstRunWaitsForTheGlobalStep) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
   waiter.poll_interval = absl::Milliseconds(1);
@@ -397,12 +406,12 @@ TEST_F(MonitoredSessionTest, WaitsForTheGlobalStepBeforeTheFirstRun) {
   EXPECT_THAT(logger_.lines(),
               testing::Contains(
                   "I Waiting for global step 5 before starting training."));
-  // Only step 0 is reached, because no other program increments it.
+  // The global step remains 0, because no other program increments it.
   ASSERT_OK(session->raw_session()->Run(step_.initializer()));
   ASSERT_OK(session->Run(count_));
 }
 
-TEST_F(MonitoredSessionTest, WaitForStepGivesUp) {
+TEST_F(MonitoredSessionTest, WaitForStepTimesOut) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
   waiter.max_wait = absl::ZeroDuration();
@@ -426,7 +435,8 @@ TEST_F(MonitoredSessionTest, WaitForStepOptionsAreChecked) {
   }
 }
 
-// The poll interval exceeds the timeout.
+// The interval between two polls exceeds the timeout, but the wait ends in
+// time.
 TEST_F(MonitoredSessionTest, WaitForStepEndsInTime) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
@@ -440,7 +450,8 @@ TEST_F(MonitoredSessionTest, WaitForStepEndsInTime) {
       StatusIs(absl::StatusCode::kDeadlineExceeded, "It has been 0 for"));
 }
 
-// An error of a coordinator thread ends the wait.
+// A hook with a thread of the coordinator that fails. The error of the thread
+// ends the wait for the step.
 class FailingThreadHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -464,7 +475,8 @@ TEST_F(MonitoredSessionTest, FailedThreadEndsWaitForStep) {
               StatusIs(absl::StatusCode::kInternal, "broken"));
 }
 
-// The stop is requested by the option, like SIGTERM, or from another thread.
+// The stop is requested by the option stop_requested, as after SIGTERM, or from
+// another thread.
 TEST_F(MonitoredSessionTest, StopRequestEndsWaitForStep) {
   for (const bool by_option : {true, false}) {
     SCOPED_TRACE(by_option);
@@ -491,7 +503,7 @@ TEST_F(MonitoredSessionTest, StopRequestEndsWaitForStep) {
   }
 }
 
-TEST_F(MonitoredSessionTest, SavesByTheClock) {
+TEST_F(MonitoredSessionTest, SavesFollowTheClock) {
   ManualClock clock;
   auto scaffold = std::make_shared<train::Scaffold>();
   train::CheckpointSaverOptions saver;
@@ -532,7 +544,7 @@ TEST_F(MonitoredSessionTest, SavesByTheClock) {
   EXPECT_TRUE(has_saved(7));
 }
 
-TEST_F(MonitoredSessionTest, LogsAndCountsByTheClock) {
+TEST_F(MonitoredSessionTest, LogsAndCountersFollowTheClock) {
   const Operation nothing = ops::NoOp(root_);
   ManualClock clock;
   RecordingLogger log;
@@ -559,7 +571,7 @@ TEST_F(MonitoredSessionTest, LogsAndCountsByTheClock) {
                           "I step = 6 (2.000 sec)", "I global_step/sec: 1"));
 }
 
-TEST_F(MonitoredSessionTest, SummarisesByTheClock) {
+TEST_F(MonitoredSessionTest, SummariesFollowTheClock) {
   ManualClock clock;
   const Output loss =
       ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
@@ -581,8 +593,9 @@ TEST_F(MonitoredSessionTest, SummarisesByTheClock) {
               ElementsAre("start at 1", "loss at 1", "loss at 4"));
 }
 
-// Sends a real signal to this thread. Threads started earlier would receive it,
-// so this test has its own Process.
+// Sends a real signal to this thread. The test starts its own Process
+// afterwards, because threads that were started earlier would receive the
+// signal.
 TEST(MonitoredSignalTest, SigtermSavesAndExits) {
   const StopSignals signals;
   MemoryFileSystem files;

@@ -1,6 +1,6 @@
-// MonitoredTrainingSession on clusters: training continues after a parameter
-// server has restarted, a session is lost or containers are reset, with
-// checkpoints and without.
+// Tests recovery of MonitoredTrainingSession on clusters, with and without
+// checkpoints. Training continues after a parameter server has restarted, a
+// session is lost or containers are reset.
 #include "integration_tests/testing/monitored_recovery_test.h"
 
 #include <algorithm>
@@ -31,14 +31,14 @@ INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredRecoveryTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(MonitoredRecoveryTest, ResumesFromLastCheckpoint) {
+TEST_P(MonitoredRecoveryTest, TrainingResumesFromLastCheckpoint) {
   auto options = Options(0, logger_);
   options.checkpoint_dir = "/job";
   options.save_checkpoint_steps = 5;
   TrainThroughALoss(std::move(options));
   ASSERT_FALSE(steps_.empty());
   EXPECT_EQ(steps_.back(), 30);
-  // The step must not fall back further than to a checkpoint.
+  // The global step must not fall back beyond the last checkpoint.
   int64_t furthest_back = 0;
   for (size_t i = 1; i < steps_.size(); ++i) {
     furthest_back = std::max(furthest_back, steps_[i - 1] - steps_[i]);
@@ -48,14 +48,15 @@ TEST_P(MonitoredRecoveryTest, ResumesFromLastCheckpoint) {
               testing::Contains(HasSubstr("Restoring parameters from /job/")));
 }
 
-TEST_P(MonitoredRecoveryTest, StartsOverWithoutDirectory) {
+TEST_P(MonitoredRecoveryTest, TrainingStartsOverWithoutDirectory) {
   TrainThroughALoss(Options(0, logger_));
   ASSERT_FALSE(steps_.empty());
   EXPECT_EQ(steps_.back(), 30);
   EXPECT_EQ(steps_.size(), 12u + 30u);
 }
 
-// Without a checkpoint, variables may contain values of an earlier program.
+// RecoverSession initializes a session only from a checkpoint. Without a
+// checkpoint, variables may contain values of an earlier program.
 TEST_P(MonitoredRecoveryTest, CheckpointAloneInitializesSession) {
   Model model;
   train::Saver saver(model.root);
@@ -73,8 +74,8 @@ TEST_P(MonitoredRecoveryTest, CheckpointAloneInitializesSession) {
   EXPECT_OK(recovered.session->Run(model.train));
 }
 
-// The queue is on a live server, and a run detects that another server is lost:
-// the queue must stay open for the next session.
+// A run detects that a server is lost, while the queue is on another server.
+// The queue must stay open for the next session.
 TEST_P(MonitoredRecoveryTest, LossFoundByRunLeavesSharedQueuesOpen) {
   Model model;
   const Scope at = model.root.WithDevice("/job:ps/task:0");
@@ -117,7 +118,7 @@ TEST_P(MonitoredBoundTest, RecoveryTimeIsBounded) {
   cluster_.Start("ps", 1);
 }
 
-// The cluster has its default timeout, and a server is down.
+// A server is down, and the cluster uses its default timeout.
 class PatientClusterTest : public MonitoredRecoveryTest {
  protected:
   PatientClusterTest() : MonitoredRecoveryTest(absl::Minutes(10)) {}
@@ -144,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, PatientClusterTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(PatientClusterTest, StopEndsWaitForServer) {
+TEST_P(PatientClusterTest, StopRequestEndsWaitForServer) {
   cluster_.Stop("ps", 1);
   for (const int worker : {0, 1}) {
     is_stop_requested_ = false;
@@ -158,7 +159,7 @@ TEST_P(PatientClusterTest, StopEndsWaitForServer) {
   cluster_.Start("ps", 1);
 }
 
-TEST_P(PatientClusterTest, StopEndsRecovery) {
+TEST_P(PatientClusterTest, StopRequestEndsRecovery) {
   Model model;
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -186,8 +187,8 @@ TEST_P(PatientClusterTest, WorkerWaitsUntilItsDeadline) {
   cluster_.Start("ps", 1);
 }
 
-// The session waits for a server that is down for a while.
-TEST_P(PatientClusterTest, ServerReturningInTimeIsWaitedFor) {
+// A server is down for a while, and the session waits for it.
+TEST_P(PatientClusterTest, SessionWaitsForReturningServer) {
   cluster_.Stop("ps", 1);
   cluster_.scheduler().ScheduleAt(Now() + absl::Minutes(5),
                                   [this] { cluster_.Start("ps", 1); });
@@ -199,9 +200,9 @@ TEST_P(PatientClusterTest, ServerReturningInTimeIsWaitedFor) {
   EXPECT_OK(session->Close());
 }
 
-// For a while a task of another cluster has the address, to which the session's
-// task tries to connect only occasionally.
-TEST_P(PatientClusterTest, ForeignTaskAtServerAddressIsWaitedOut) {
+// For a while a task of another cluster has the address of the server. Until
+// the server returns, the session's task tries to connect only occasionally.
+TEST_P(PatientClusterTest, SessionWaitsWhileForeignTaskHasAddress) {
   Model model;
   auto options = StoppableOptions(0);
   options.checkpoint_dir = "/job";
@@ -232,8 +233,8 @@ TEST_P(PatientClusterTest, ForeignTaskAtServerAddressIsWaitedOut) {
   EXPECT_OK(session->Close());
 }
 
-// In each session, a thread fails after the next duration in `lives`. The last
-// duration is repeated.
+// A hook with a thread that fails in each session, after the next duration in
+// `lives`. The last duration is used repeatedly.
 class SourceHook : public train::SessionRunHook {
  public:
   explicit SourceHook(std::vector<absl::Duration> lives)
@@ -253,7 +254,8 @@ class SourceHook : public train::SessionRunHook {
   std::vector<absl::Duration> lives_;
 };
 
-// Runs succeed in each session until it is lost.
+// Tests sessions that are lost repeatedly. Runs succeed in each session until
+// it is lost.
 class LostSessionsTest : public FailingSavesTest {
  protected:
   MonitoredTrainingSessionOptions OptionsWith(
@@ -265,7 +267,7 @@ class LostSessionsTest : public FailingSavesTest {
     options.recovery.max_backoff = absl::Seconds(40);
     return options;
   }
-  // Runs a step per second, for `time` or until training ends.
+  // Runs a step per second until `time` has passed or training has ended.
   absl::Status TrainFor(MonitoredSession& session, const Model& model,
                         absl::Duration time) {
     SimulatedScheduler& scheduler = cluster_.scheduler();
@@ -286,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, LostSessionsTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(LostSessionsTest, AreBounded) {
+TEST_P(LostSessionsTest, RepeatedLossesEndTrainingAfterAWhile) {
   Model model;
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -302,7 +304,7 @@ TEST_P(LostSessionsTest, AreBounded) {
   EXPECT_LE(scheduler.clock().Now() - begin, absl::Minutes(12));
 }
 
-TEST_P(LostSessionsTest, AreUnboundedWhileCheckpointsAdvance) {
+TEST_P(LostSessionsTest, LossesAreUnlimitedIfCheckpointsAdvance) {
   Model model;
   auto options = OptionsWith({absl::Seconds(3)});
   options.checkpoint_dir = "/job";
@@ -315,8 +317,8 @@ TEST_P(LostSessionsTest, AreUnboundedWhileCheckpointsAdvance) {
   EXPECT_OK(session->Close());
 }
 
-// In the session that lasts longer than max_recovery, no run succeeds after its
-// first minute.
+// A session lasts longer than max_recovery. After its first minute no run is
+// made in it. It still does not count as a failed attempt.
 TEST_P(LostSessionsTest, LongSessionsAreNotFailedAttempts) {
   Model model;
   ASSERT_OK_AND_ASSIGN(
@@ -352,8 +354,8 @@ TEST_P(MonitoredRecoveryTest, SingularSessionsDoNotRecover) {
   EXPECT_TRUE(train::IsSessionLost(session->Run(model.train)));
 }
 
-// Another program resets the containers, through the session's own master or
-// another one. Training continues.
+// Tests training while another program resets the containers, through the
+// master of the session or through another master. Training continues.
 class ResetTrainingTest : public MonitoredRecoveryTest {
  protected:
   void TrainThroughAReset(const std::string& target,
@@ -386,11 +388,11 @@ void ResetTrainingTest::TrainThroughAReset(
   EXPECT_EQ(steps_.size(), 12u + 2u) << "from the checkpoint of step 5 again";
 }
 
-TEST_P(ResetTrainingTest, ResumesAfterResetByItsMaster) {
+TEST_P(ResetTrainingTest, TrainingResumesAfterResetByItsMaster) {
   TrainThroughAReset(cluster_.target("worker", 0), {"stranger"});
 }
 
-TEST_P(ResetTrainingTest, ResumesAfterResetByAnotherMaster) {
+TEST_P(ResetTrainingTest, TrainingResumesAfterResetByAnotherMaster) {
   TrainThroughAReset(cluster_.target("worker", 1), {"ps"});
 }
 

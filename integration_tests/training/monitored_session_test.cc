@@ -1,5 +1,5 @@
-// MonitoredSession in sessions of this process: the order of calls, what hooks
-// add to a run, and what a Scaffold initializes.
+// Tests MonitoredSession with sessions in this process: the order of calls,
+// what hooks add to a run, and what a Scaffold initializes.
 #include "libs/train/sessions/monitored_session.h"
 
 #include <signal.h>
@@ -29,7 +29,7 @@ constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 // ---- Hooks in general ----
 
-// The expected order is that of TensorFlow's monitored_session.py.
+// The expected order of calls is that of TensorFlow's monitored_session.py.
 TEST_F(MonitoredSessionTest, HookOrderMatchesTensorFlow) {
   Lines lines;
   auto a = std::make_shared<RecordingHook>("a", lines);
@@ -88,7 +88,7 @@ TEST_F(MonitoredSessionTest, HooksFetchAndFeedInTheSameRun) {
               StatusIs(kInvalidArgument, "Conflict: x:0"));
 }
 
-TEST_F(MonitoredSessionTest, HookStopEndsTheLoop) {
+TEST_F(MonitoredSessionTest, StopRequestOfHookEndsTheLoop) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
   const auto session = Start(Options({hook}));
@@ -125,7 +125,7 @@ TEST_F(MonitoredSessionTest, ErrorEndsTrainingWithoutHookEnd) {
                 ElementsAre("hook before_run", "hook before_session_goes"));
   }
   {
-    // The destructor calls the hooks, too.
+    // The destructor of MonitoredSession calls the hooks, too.
     const auto session = Start(Options({hook}));
     lines.clear();
     EXPECT_FALSE(session->Run(x).ok());
@@ -173,7 +173,9 @@ TEST_F(MonitoredSessionTest, StepFunctionsRunWithAndWithoutHooks) {
   EXPECT_TRUE(session->ShouldStop());
 }
 
-// A lost session would be replaced, and the function's own session destroyed.
+// Within a step function, methods of the MonitoredSession itself are rejected.
+// They might replace a lost session, and so destroy the session that the
+// function uses.
 TEST_F(MonitoredSessionTest, StepFunctionMustUseItsContext) {
   const auto session = Start(Options());
   ASSERT_NE(session, nullptr);
@@ -194,8 +196,7 @@ TEST_F(MonitoredSessionTest, StepFunctionMustUseItsContext) {
   EXPECT_OK(session->Close());
 }
 
-// A thread of the hook reports the loss of the session when the test requests
-// it.
+// A hook that reports the loss of the session when the test requests it.
 class LosingHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -211,7 +212,7 @@ class LosingHook : public train::SessionRunHook {
   train::Coordinator* coordinator_ = nullptr;
 };
 
-TEST_F(MonitoredSessionTest, RecoversAfterTheStepFunction) {
+TEST_F(MonitoredSessionTest, SessionIsRecoveredAfterStepFunction) {
   auto hook = std::make_shared<LosingHook>();
   const auto session = Start(Options({hook}));
   ASSERT_NE(session, nullptr);
@@ -219,7 +220,8 @@ TEST_F(MonitoredSessionTest, RecoversAfterTheStepFunction) {
       [&](MonitoredSession::StepContext& context) -> absl::Status {
         hook->Lose();
         EXPECT_TRUE(session->ShouldStop());
-        return context.session().Run(count_);  // the session still exists
+        // the session is not replaced yet
+        return context.session().Run(count_);
       }));
   EXPECT_EQ(hook->num_sessions, 1);
   EXPECT_FALSE(session->ShouldStop());
@@ -229,7 +231,7 @@ TEST_F(MonitoredSessionTest, RecoversAfterTheStepFunction) {
 }
 
 TEST_F(MonitoredSessionTest, StopRequestSavesAndExits) {
-  bool terminate = false;  // set by the test instead of a signal
+  bool terminate = false;  // set by the test in place of a signal
   auto options = Options();
   options.checkpoint_dir = "/job";
   options.stop_requested = [&] { return terminate; };
@@ -243,7 +245,7 @@ TEST_F(MonitoredSessionTest, StopRequestSavesAndExits) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
 }
 
-// A hook that wrongly uses its own MonitoredSession, which would create
+// A hook that uses its own MonitoredSession by mistake, which could create
 // sessions recursively without end.
 class UsingHook : public train::SessionRunHook {
  public:
@@ -257,7 +259,8 @@ class UsingHook : public train::SessionRunHook {
 
  private:
   absl::Status Use() {
-    if (session == nullptr) return absl::OkStatus();  // it is being created
+    // the session is being created
+    if (session == nullptr) return absl::OkStatus();
     ++num_uses;
     const absl::Status refused[] = {
         session->Run(Operation()), session->Close(),
@@ -287,7 +290,7 @@ TEST_F(MonitoredSessionTest, HookMustNotUseTheCallingSession) {
   EXPECT_EQ(hook->num_uses, 4);
 }
 
-// The connection is lost briefly, twice.
+// A hook whose End fails twice, as if the connection were lost briefly.
 class LateEndHook : public train::SessionRunHook {
  public:
   absl::Status End(Session&) override {
@@ -296,7 +299,7 @@ class LateEndHook : public train::SessionRunHook {
   int num_calls = 0;
 };
 
-TEST_F(MonitoredSessionTest, StoppingSessionRetriesItsEnd) {
+TEST_F(MonitoredSessionTest, StoppingSessionRetriesHookEnd) {
   auto hook = std::make_shared<LateEndHook>();
   auto options = Options({hook});
   options.checkpoint_dir = "/job";
@@ -309,7 +312,7 @@ TEST_F(MonitoredSessionTest, StoppingSessionRetriesItsEnd) {
   EXPECT_EQ(hook->num_calls, 3);
 }
 
-TEST_F(MonitoredSessionTest, DeclaresItsSessionsMonitored) {
+TEST_F(MonitoredSessionTest, SessionsAreDeclaredAsMonitored) {
   for (const bool is_chief : {true, false}) {
     SCOPED_TRACE(is_chief);
     auto options = Options();
@@ -321,14 +324,14 @@ TEST_F(MonitoredSessionTest, DeclaresItsSessionsMonitored) {
       EXPECT_TRUE(config.is_monitored);
       return Session::Connect(target, scope, config);
     };
-    // Only a worker waits for its chief.
+    // Stops the worker, because only a worker waits for its chief.
     options.stop_requested = [&] { return !is_chief && num_made > 0; };
     (void)MonitoredTrainingSession(root_, std::move(options));
     EXPECT_GE(num_made, 1);
   }
 }
 
-TEST_F(MonitoredSessionTest, InvalidTimesAreRejected) {
+TEST_F(MonitoredSessionTest, InvalidDurationsAreRejected) {
   const double no_number = std::numeric_limits<double>::quiet_NaN();
   const auto refused = [&](const auto& change) {
     auto options = Options();
@@ -360,7 +363,7 @@ TEST_F(MonitoredSessionTest, InvalidTimesAreRejected) {
       << "never, as in TensorFlow";
 }
 
-TEST_F(MonitoredSessionTest, TheGraphIsFinal) {
+TEST_F(MonitoredSessionTest, GraphIsFinalized) {
   const auto session = Start(Options());
   ASSERT_NE(session, nullptr);
   ASSERT_OK(session->Run(count_));
@@ -394,14 +397,15 @@ TEST_F(MonitoredSessionTest, SecondScaffoldReusesSaverNodes) {
   EXPECT_EQ(root_.graph().num_nodes(), num_nodes);
   EXPECT_EQ(second.saver()->restore_op().node(),
             first.saver()->restore_op().node());
-  // The program's own saver takes precedence.
+  // A saver that the program sets in the Scaffold takes precedence.
   auto own = std::make_shared<train::Saver>(root_);
   train::Scaffold third({.saver = own});
   ASSERT_OK(third.Finalize(root_));
   EXPECT_EQ(third.saver(), own);
 }
 
-// Another program continues from the graph saved beside checkpoints.
+// Another program imports the graph that was saved beside the checkpoints, and
+// continues training with its saver.
 TEST_F(MonitoredSessionTest, ImportedGraphBringsItsSaver) {
   auto options = Options({train::StopAtStep(3)});
   options.checkpoint_dir = "/job";
@@ -432,7 +436,7 @@ TEST_F(MonitoredSessionTest, AmbiguousSaversAreRejected) {
                        "More than one item in the collection \"savers\". "
                        "Please indicate which one to use by passing it to the "
                        "Scaffold: ScaffoldOptions::saver"));
-  // A saver whose nodes are not in the graph is ignored.
+  // A saver in a collection is ignored if its nodes are not in the graph.
   const Scope other = Scope::Root();
   train::GetOrCreateGlobalStep(other);
   train::CollectSaver(other, one.def());
@@ -440,6 +444,7 @@ TEST_F(MonitoredSessionTest, AmbiguousSaversAreRejected) {
               StatusIs(kInvalidArgument, "save/Const:0"));
 }
 
+// A node has the name of the uninitialized-variables report, but another type.
 // Imported collections may contain anything.
 TEST_F(MonitoredSessionTest, MisnamedReportNodeIsIgnored) {
   root_.AddToCollection(
@@ -454,7 +459,7 @@ TEST_F(MonitoredSessionTest, MisnamedReportNodeIsIgnored) {
               StatusIs(kInvalidArgument, "of type string, but is float"));
 }
 
-TEST(SessionManagerTest, ErrorNamesTheDeadTask) {
+TEST(SessionManagerTest, ErrorNamesTheLostTask) {
   const Scope root = Scope::Root();
   std::string message;
   train::SessionManagerOptions options;
@@ -483,7 +488,7 @@ TEST(SessionManagerTest, ErrorNamesTheDeadTask) {
 
 // ---- Scaffold ----
 
-TEST_F(MonitoredSessionTest, UninitializedVariablesAreNamed) {
+TEST_F(MonitoredSessionTest, UninitializedVariablesAreNamedInError) {
   ops::Variable(root_.WithName("forgotten"), 1.0f);
   train::ScaffoldOptions scaffold;
   scaffold.init_op = step_.initializer();
@@ -514,7 +519,8 @@ TEST_F(MonitoredSessionTest, InitOpMayBeFed) {
   EXPECT_OK(session->Close());
 }
 
-// For callers that initialize variables themselves if there is no checkpoint.
+// RecoverSession reports whether there was a checkpoint, so that the caller can
+// initialize variables otherwise.
 TEST_F(MonitoredSessionTest, RecoverSessionReportsIfCheckpointExists) {
   train::Saver saver(root_);
   train::SessionManagerOptions options;

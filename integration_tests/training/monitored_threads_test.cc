@@ -1,4 +1,4 @@
-// The threads of MonitoredSession: queue runners, the end of their input,
+// Tests the threads of MonitoredSession: queue runners, the end of their input,
 // errors of threads, and threads that do not stop.
 #include <signal.h>
 
@@ -50,7 +50,8 @@ TEST_F(MonitoredSessionTest, EndOfInputIsNotAnError) {
   EXPECT_EQ(final_ops->final_ops_values()[0].scalar<int64_t>(), 1 + 2 + 3);
 }
 
-// Exposes the coordinator, so that a test can make its threads fail.
+// A hook that exposes the coordinator, so that a test can let one of its
+// threads fail.
 class ThreadHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -61,8 +62,8 @@ class ThreadHook : public train::SessionRunHook {
   train::Coordinator* coordinator = nullptr;
 };
 
-// The thread fails between the end of the input and Close. An error that only
-// means a lost session is ignored then.
+// A thread fails after the end of the input and before Close. An error that
+// only means a lost session is ignored.
 TEST_F(MonitoredSessionTest, LateThreadErrorKeepsTheLastSave) {
   for (const absl::Status& failed :
        {absl::DataLossError("a thread"), absl::UnavailableError("a thread")}) {
@@ -87,7 +88,8 @@ TEST_F(MonitoredSessionTest, LateThreadErrorKeepsTheLastSave) {
 
 // ---- Threads that ignore stop requests ----
 
-// A hook whose thread ends when the test releases it, not on a stop request.
+// A hook with a thread that ignores stop requests and ends when the test
+// releases it.
 class StubbornHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session& session,
@@ -114,7 +116,7 @@ class StubbornHook : public train::SessionRunHook {
   std::unique_ptr<Event> let_go_, has_ended_;
 };
 
-TEST_F(MonitoredSessionTest, HungThreadIsNamedAndAbandoned) {
+TEST_F(MonitoredSessionTest, HungThreadIsLoggedAndAbandoned) {
   auto hook = std::make_shared<StubbornHook>();
   auto options = Options({hook});
   options.stop_grace_period_secs = 0.01;
@@ -127,7 +129,7 @@ TEST_F(MonitoredSessionTest, HungThreadIsNamedAndAbandoned) {
                   HasSubstr("E Coordinator stopped with threads still running: "
                             "stubborn."),
                   HasSubstr("10ms ago"))));
-  // The objects of the hook's thread live as long as the thread.
+  // The objects that the thread of the hook uses live until the thread ends.
   hook->Release();
   EXPECT_THAT(hook->last_run, StatusIs(kFailedPrecondition, "closed"));
 }
@@ -136,8 +138,8 @@ TEST_F(MonitoredSessionTest, HungThreadIsNamedAndAbandoned) {
 
 class QueueRunnerTest : public MonitoredSessionTest {
  protected:
-  // Adds a queue of capacity two, and a runner that enqueues numbers up to
-  // `limit`.
+  // Adds a queue of capacity two, and a queue runner that enqueues numbers up
+  // to `limit`.
   void AddCounter(int64_t limit) {
     const ops::Variable next(root_.WithName("next"),
                              Tensor::Scalar(int64_t{0}));
@@ -159,7 +161,7 @@ class QueueRunnerTest : public MonitoredSessionTest {
   Output dequeue_;
 };
 
-TEST_F(QueueRunnerTest, FillsUntilTheInputEnds) {
+TEST_F(QueueRunnerTest, RunnerFillsQueueUntilTheInputEnds) {
   AddCounter(5);
   const auto session = Start(Options());
   ASSERT_NE(session, nullptr);
@@ -176,8 +178,9 @@ TEST_F(QueueRunnerTest, FillsUntilTheInputEnds) {
   EXPECT_OK(session->Close(status));
 }
 
-// The runner waits for room in the queue when training ends.
-TEST_F(QueueRunnerTest, IsCancelledWhenTrainingEnds) {
+// When training ends, the runner waits because the queue is full. The wait is
+// cancelled.
+TEST_F(QueueRunnerTest, RunnerIsCancelledWhenTrainingEnds) {
   AddCounter(1000);
   const auto session = Start(Options());
   ASSERT_NE(session, nullptr);
@@ -186,7 +189,7 @@ TEST_F(QueueRunnerTest, IsCancelledWhenTrainingEnds) {
   EXPECT_OK(session->Close());
 }
 
-TEST_F(QueueRunnerTest, RoundTripsThroughMetaGraph) {
+TEST_F(QueueRunnerTest, RunnerRoundTripsThroughMetaGraph) {
   AddCounter(3);
   ASSERT_OK_AND_ASSIGN(const train::MetaGraph meta,
                        train::ExportMetaGraph(root_));
@@ -222,8 +225,8 @@ TEST_F(QueueRunnerTest, ThreadErrorIsReturned) {
   EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition, "never"));
 }
 
-// The error closes the queue; the run that waits for an element treats that as
-// the end of the input.
+// An error of the queue runner closes the queue. The run that waits for an
+// element treats the closed queue as the end of the input.
 TEST_F(QueueRunnerTest, ErrorThatClosesQueueKeepsTheLastSave) {
   const ops::QueueAttrs scalars{.shapes = {PartialShape::Scalar()}};
   const auto gate =
@@ -250,7 +253,7 @@ TEST_F(QueueRunnerTest, ErrorThatClosesQueueKeepsTheLastSave) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-2.index"));
 }
 
-TEST_F(QueueRunnerTest, ClosesQueueAtEndOfInputByDefault) {
+TEST_F(QueueRunnerTest, RunnerClosesQueueAtEndOfInputByDefault) {
   const ops::Variable next(root_.WithName("next"), Tensor::Scalar(int64_t{0}));
   queue_ =
       ops::Queue::Fifo(root_.WithName("queue"), {DT_INT64},
@@ -267,7 +270,8 @@ TEST_F(QueueRunnerTest, ClosesQueueAtEndOfInputByDefault) {
   EXPECT_EQ(runners[0].close_op.name(), "queue_Close");
   EXPECT_EQ(runners[0].cancel_op.name(), "queue_Close_1");
   auto options = Options();
-  options.config.operation_timeout = absl::Minutes(1);  // instead of no timeout
+  // by default there is no timeout
+  options.config.operation_timeout = absl::Minutes(1);
   const auto session = Start(std::move(options));
   ASSERT_NE(session, nullptr);
   absl::Status status;
@@ -297,7 +301,7 @@ TEST_F(QueueRunnerTest, LostSessionLeavesTheQueueOpen) {
   EXPECT_FALSE(closed.scalar<bool>());
 }
 
-TEST_F(QueueRunnerTest, NeedsEnqueueOps) {
+TEST_F(QueueRunnerTest, RunnerNeedsEnqueueOps) {
   const Output queue = ops::FIFOQueue(root_, {DT_FLOAT});
   train::QueueRunner runner;
   runner.queue = queue;

@@ -1,5 +1,5 @@
-// Workers of MonitoredTrainingSession: they wait for the chief to initialize
-// the model, and learn why it does not.
+// Tests workers of MonitoredTrainingSession. They wait until the chief has
+// initialized the model. If it cannot, they get an error that explains why.
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredWorkerTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(MonitoredWorkerTest, WaitsForTheChief) {
+TEST_P(MonitoredWorkerTest, WorkerWaitsForTheChief) {
   Model chiefs, workers;
   NotifyingLogger waits(
       "Waiting for model to be ready. Variables not initialized: "
@@ -68,8 +68,9 @@ TEST_P(MonitoredWorkerTest, WaitsForTheChief) {
   EXPECT_EQ(*step, 0);
 }
 
-// A wait at a lost parameter server continues at its replacement.
-TEST_P(MonitoredWorkerTest, KeepsWaitingAfterServerRestart) {
+// The worker waits for variables on a parameter server that is lost. It
+// continues to wait on the replacement of the server.
+TEST_P(MonitoredWorkerTest, WorkerKeepsWaitingAfterServerRestart) {
   Model chiefs, workers;
   NotifyingLogger waits("Waiting for model to be ready. Variables");
   absl::StatusOr<int64_t> step;
@@ -84,8 +85,9 @@ TEST_P(MonitoredWorkerTest, KeepsWaitingAfterServerRestart) {
   ASSERT_OK(step);
 }
 
-// The parameter server detects the missing variable, without the chief.
-TEST_P(MonitoredWorkerTest, LearnsWhichVariableTheChiefLacks) {
+// A worker uses a variable that the chief's graph lacks. The parameter server
+// detects this and fails the wait, without the chief.
+TEST_P(MonitoredWorkerTest, WorkerLearnsWhichVariableChiefLacks) {
   Model chiefs;
   Model workers("only_here");
   ASSERT_OK_AND_ASSIGN(
@@ -102,8 +104,9 @@ TEST_P(MonitoredWorkerTest, LearnsWhichVariableTheChiefLacks) {
                                  HasSubstr("Waiting for model to be ready"))));
 }
 
-// As above, if the worker starts first.
-TEST_P(MonitoredWorkerTest, LearnsMissingVariableOnceChiefIsReady) {
+// A worker that starts before the chief uses a variable that the chief's graph
+// lacks. It gets the error once the chief is ready.
+TEST_P(MonitoredWorkerTest, WorkerLearnsMissingVariableFromReadyChief) {
   Model chiefs;
   Model workers("only_here");
   NotifyingLogger waits("Variables not initialized: global_step, weight, bias");
@@ -121,7 +124,7 @@ TEST_P(MonitoredWorkerTest, LearnsMissingVariableOnceChiefIsReady) {
 // If a model is only partially initialized, its chief may be about to
 // initialize the rest. Until the chief has checked whether it is ready, no
 // error is reported.
-TEST_P(MonitoredWorkerTest, WaitsForChiefThatIsNotReady) {
+TEST_P(MonitoredWorkerTest, WorkerWaitsForChiefThatIsNotReady) {
   Model chiefs("late");
   Model workers("late");
   ASSERT_OK_AND_ASSIGN(const auto begins, Connect(chiefs));
@@ -138,7 +141,7 @@ TEST_P(MonitoredWorkerTest, WaitsForChiefThatIsNotReady) {
   EXPECT_OK(step);
 }
 
-// These tests do not depend on the placement of tasks.
+// Tests that do not depend on whether tasks share a process.
 class MonitoredProgramTest : public MonitoredRecoveryTest {};
 
 INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredProgramTest,
@@ -147,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredProgramTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(MonitoredProgramTest, WaitsUntilItsDeadline) {
+TEST_P(MonitoredProgramTest, WaitEndsAtItsDeadline) {
   Model workers;
   NullLogger quiet;
   auto options = Options(1, quiet);
@@ -162,8 +165,8 @@ TEST_P(MonitoredProgramTest, WaitsUntilItsDeadline) {
       HasSubstr("Variables not initialized: global_step, weight, bias"));
 }
 
-// The second session of a graph waits on the variables' tasks, like the first
-// one.
+// As with the first session of a graph, the second session waits on the tasks
+// that have the variables, without polling.
 TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
   Model chiefs, workers;
   {
@@ -172,7 +175,8 @@ TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
     options.max_wait_secs = 0.01;
     EXPECT_FALSE(MonitoredTrainingSession(workers.root, options).ok());
   }
-  // Polling would log "ready.  Ready_for_local_init_op: ...".
+  // This line shows that the worker waits. Polling would log "ready.
+  // Ready_for_local_init_op: ..." instead.
   NotifyingLogger waits("Waiting for model to be ready. Variables not");
   absl::StatusOr<int64_t> step;
   std::thread worker([&] { step = RunWorker(workers, waits); });
@@ -187,8 +191,8 @@ TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
       testing::Not(testing::Contains(HasSubstr("Ready_for_local_init_op"))));
 }
 
-// The chief's program creates a different variable under a name that workers
-// use.
+// The chief's program creates a variable with the name of a worker's variable,
+// but another shape.
 TEST_P(MonitoredProgramTest, ShapeMismatchReportsBothShapes) {
   Model chiefs, workers;
   NotifyingLogger waits("Waiting for model to be ready. Variables not");
@@ -218,8 +222,8 @@ TEST_P(MonitoredProgramTest, ShapeMismatchReportsBothShapes) {
   EXPECT_OK(step);
 }
 
-// The variable would be on a task that the chief has not used.
-TEST_P(MonitoredWorkerTest, EndsIfChiefTrainsWithoutItsVariable) {
+// The missing variable would be placed on a task that the chief has not used.
+TEST_P(MonitoredWorkerTest, WaitEndsIfChiefTrainsWithoutVariable) {
   Model chiefs;
   Model workers("only_here", "/job:worker/task:1");
   ASSERT_OK_AND_ASSIGN(

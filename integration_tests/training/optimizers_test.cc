@@ -1,6 +1,7 @@
 // Runs three steps of each optimizer on sum(w ^ 2), for reference and resource
-// variables, dense and with repeated rows. Also tests initializers. Expected
-// numbers and names are those of TensorFlow 2.21 (tf.compat.v1).
+// variables, with dense gradients and with repeated rows. Also tests
+// initializers. The expected numbers and names are those of TensorFlow 2.21
+// (tf.compat.v1).
 #include <functional>
 #include <limits>
 #include <memory>
@@ -19,7 +20,8 @@ using MakeOptimizer = std::function<std::unique_ptr<train::Optimizer>(
 struct Case {
   std::string name;
   MakeOptimizer make;
-  std::vector<std::string> slots;  // node names of slots, in order of creation
+  // node names of the slots in the order of their creation
+  std::vector<std::string> slots;
   std::vector<float> dense;        // w after three steps
   std::vector<float> sparse;
 };
@@ -153,7 +155,7 @@ class OptimizersTest : public GraphTest,
                                                    {1, 2, 3, -4, .5f, .25f}),
                          {.use_resource = GetParam().use_resource});
   }
-  // Returns sum(x ^ 2) of all rows, or of rows 0, 2 and 0.
+  // Returns sum(x ^ 2), where x is all of w, or rows 0, 2 and 0 of w.
   Output Loss(const ops::Variable& w) {
     Output x = w;
     if (GetParam().is_sparse) {
@@ -199,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(All, OptimizersTest, testing::ValuesIn(Forms()),
 
 class OptimizerOptionsTest : public GraphTest {
  protected:
-  // Minimizes w ^ 2, and returns the status of the scope.
+  // Minimizes w ^ 2 with `optimizer`. Returns the status of the scope.
   static absl::Status Minimize(train::Optimizer&& optimizer) {
     const Scope scope = Scope::Root();
     const ops::Variable w(scope.WithName("w"), 1.0f);
@@ -235,7 +237,7 @@ TEST_F(OptimizerOptionsTest, DualAveragingNeedsGlobalStep) {
               StatusIs(kInvalid, "AdagradDA: global_step must not be null"));
 }
 
-TEST_F(OptimizerOptionsTest, RatesMayBeComputed) {
+TEST_F(OptimizerOptionsTest, LearningRatesMayBeComputed) {
   const Output rate = ops::Placeholder(root_, DT_FLOAT, {.shape = {}});
   const ops::Variable w(root_.WithName("w"), 1.0f);
   const Operation train = train::ProximalGradientDescent(rate).Minimize(
@@ -245,7 +247,7 @@ TEST_F(OptimizerOptionsTest, RatesMayBeComputed) {
   EXPECT_THAT(Run(w), FloatsNear({0.5f}));
 }
 
-// Without l2_shrinkage, the op is that of TensorFlow 1.0.
+// With l2_shrinkage = 0, FTRL uses the op of TensorFlow 1.0.
 TEST_F(OptimizerOptionsTest, FtrlUsesV2OpOnlyForShrinkage) {
   const auto op_for = [](double shrinkage) {
     const Scope scope = Scope::Root();
@@ -272,7 +274,7 @@ TEST_F(OptimizerOptionsTest, AdaMaxCorrectionFollowsItsOptions) {
     if (variable.name() != "beta1_power") continue;
     EXPECT_THAT(Run(variable), FloatsNear({0.25f}));
   }
-  // A step of the learning rate in the direction of the sign.
+  // The step has the size of the learning rate and the direction of the sign.
   EXPECT_THAT(Run(w), FloatsNear({0.5f}));
 }
 
@@ -350,14 +352,14 @@ TEST_F(InitializersTest, OrthogonalNeedsFloatMatrix) {
               StatusIs(kInvalid, "expected to be floating point"));
 }
 
-TEST_F(InitializersTest, Identity) {
+TEST_F(InitializersTest, IdentityMatchesTensorFlow) {
   EXPECT_THAT(Initial(ops::initializers::Identity(2)),
               FloatsNear({2, 0, 0, 2, 0, 0}));
   EXPECT_THAT(Initial(ops::initializers::Identity(), {2, 3}),
               FloatsNear({1, 0, 0, 0, 1, 0}));
 }
 
-TEST_F(InitializersTest, PartitionOfIdentity) {
+TEST_F(InitializersTest, PartsOfIdentityMatchTensorFlow) {
   const ops::PartitionInfo part = {TensorShape({4, 4}), {2, 1}};
   EXPECT_THAT(Run(ops::initializers::Identity()(root_, TensorShape({2, 3}),
                                                 DT_FLOAT, &part)),

@@ -1,5 +1,6 @@
-// Compares lookups in partitioned tables and gradients of squares in rewritten
-// and unchanged graphs: the bits and the errors are equal.
+// Runs lookups in partitioned tables, and gradients of squares, in fused and in
+// unchanged graphs. The results must have the same bits, and the errors must be
+// equal.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,10 +19,10 @@ constexpr int kRowsOfTable = 101;
 struct LookupCase {
   std::string strategy;
   int parts;
-  DataType type;  // of the table
+  DataType type;  // type of the table
   DataType ids;
   int64_t width;
-  bool is_matrix = false;  // of ids
+  bool is_matrix = false;  // whether the ids are a matrix instead of a vector
 };
 
 std::string NameOf(const LookupCase& c) {
@@ -32,7 +33,8 @@ std::string NameOf(const LookupCase& c) {
 class PartedLookupsTest : public GraphTest,
                           public ::testing::WithParamInterface<LookupCase> {
  protected:
-  // Returns numbers whose sum depends on their order.
+  // Returns the values of one part. Their sum depends on the order of the
+  // additions.
   static Tensor Part(const TensorShape& shape, int seed) {
     return NumbersOfEitherSign(shape, seed, 3);
   }
@@ -84,10 +86,12 @@ class PartedLookupsTest : public GraphTest,
     }
   }
 
-  // The unchanged or the rewritten graph. Each session is created once.
+  // Whether the graph is unchanged or rewritten. A session for each is created
+  // once.
   enum Way : int { kPlain = 0, kFused = 1 };
 
-  // Returns the fetches or the error. Sets `graph` to the executed graph.
+  // Returns the fetches or the error of a lookup. Sets `graph` to the graph as
+  // it was executed.
   absl::StatusOr<std::vector<Tensor>> Look(Way way, const Tensor& ids,
                                            std::string* graph) {
     std::unique_ptr<Session>& session = sessions_[way];
@@ -111,14 +115,14 @@ class PartedLookupsTest : public GraphTest,
   FeedList feeds_;
   Output ids_;
   std::vector<Output> fetches_;
-  std::unique_ptr<Session> sessions_[2];  // by way
+  std::unique_ptr<Session> sessions_[2];  // index: Way
 };
 
 TEST_P(PartedLookupsTest, FusedNodesGiveTheSameBits) {
   const LookupCase& c = GetParam();
   ASSERT_NO_FATAL_FAILURE(Build(c));
   ASSERT_OK(root_.status());
-  std::vector<int64_t> many(3001);  // enough for two threads
+  std::vector<int64_t> many(3001);  // enough work for two threads
   for (size_t i = 0; i < many.size(); ++i) {
     many[i] = static_cast<int64_t>(i * i * 31 % kRowsOfTable);
   }
@@ -142,7 +146,8 @@ TEST_P(PartedLookupsTest, FusedNodesGiveTheSameBits) {
     return absl::StrContains(few, op);
   };
   EXPECT_EQ(is_run("_UniquePartition"), c.parts > 1 && c.strategy == "mod");
-  // If ids are not a vector, the gradient needs the shape of the stitched rows.
+  // If the ids are not a vector, the gradient needs the shape of the stitched
+  // rows, so the rows are stitched separately.
   const bool has_gradient = IsFloatingType(c.type);
   EXPECT_EQ(is_run("_GatherStitched"),
             c.parts > 1 && !(has_gradient && c.is_matrix));
@@ -153,7 +158,7 @@ TEST_P(PartedLookupsTest, FusedNodesGiveTheSameBits) {
   }
 }
 
-// Ids beyond the table fail the node that detects them.
+// An id beyond the table is an error, which names the same node in both graphs.
 TEST_P(PartedLookupsTest, InvalidIdsGiveTheSameErrors) {
   const LookupCase& c = GetParam();
   ASSERT_NO_FATAL_FAILURE(Build(c));
@@ -164,8 +169,8 @@ TEST_P(PartedLookupsTest, InvalidIdsGiveTheSameErrors) {
     const absl::Status fused = Look(kFused, ids, &graph).status();
     const absl::Status plain = Look(kPlain, ids, &graph).status();
     EXPECT_EQ(fused.code(), absl::StatusCode::kInvalidArgument) << fused;
-    // For "div", two nodes divide the ids, and either may report the error
-    // first.
+    // With the strategy "div", two nodes divide the ids, and either of them may
+    // report the error first.
     if (c.strategy == "mod") {
       EXPECT_EQ(fused, plain);
     }
@@ -188,7 +193,8 @@ INSTANTIATE_TEST_SUITE_P(
       return absl::StrCat(NameOf(instance.param), "_", instance.index);
     });
 
-// The parts have rows of different widths, which the graph cannot know.
+// The parts have rows of different widths, which are unknown when the graph is
+// built.
 TEST_F(GraphTest, MismatchedPartsFailTheSameNode) {
   const auto one = ops::Placeholder(root_, DT_FLOAT);
   const auto other = ops::Placeholder(root_, DT_FLOAT);
@@ -214,8 +220,9 @@ TEST_F(GraphTest, MismatchedPartsFailTheSameNode) {
             texts[1]);
 }
 
-// The gradient of a mean of more squares than a constant may have elements: one
-// node reads and writes them once (libs/passes/scaling_fusion.h).
+// The gradient of a mean of squares has too many elements for a constant. A
+// single node reads and writes each of them once
+// (libs/passes/scaling_fusion.h).
 TEST_F(GraphTest, GradientOfSquaresIsScaledByOneNode) {
   const auto x = ops::Placeholder(root_, DT_FLOAT, {.shape = {700, 64}});
   const Output loss = ops::Mean(root_, ops::Square(root_, x), {0, 1});

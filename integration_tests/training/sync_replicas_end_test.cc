@@ -1,5 +1,5 @@
-// The end of synchronous replicas: of a chief, of a replica's input, and of all
-// training.
+// Tests the end of synchronous training: the end of a chief, of the input of
+// one replica, and of all training.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -29,9 +29,10 @@ using train::MonitoredTrainingSession;
 using train::MonitoredTrainingSessionOptions;
 using train::SyncReplicasOptions;
 
-// The first chief is asked to stop, and the others wait for the next one. The
-// second chief reaches the end.
-TEST_P(SyncReplicasTest, OthersEndWithTheChiefsTraining) {
+// The first chief is asked to stop, and the other replica waits for the next
+// chief. The second chief reaches the end of training, which also ends the
+// other replica.
+TEST_P(SyncReplicasTest, OtherReplicasEndWithTheTraining) {
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   std::thread thread([&] {
     Replica other(1, Numbered(2, 1));
@@ -61,7 +62,8 @@ TEST_P(SyncReplicasTest, OthersEndWithTheChiefsTraining) {
   EXPECT_EQ(*others_step, 30);
 }
 
-// The other replicas wait for the next chief, and continue with it.
+// The chief is asked to stop during its last run. The other replicas wait for
+// the next chief, and continue with it.
 TEST_P(SyncReplicasTest, ChiefStoppedAtItsLastRunLeavesReplicas) {
   const SyncReplicasOptions sync = {.replicas_to_aggregate = 2,
                                     .total_num_replicas = 3};
@@ -133,7 +135,7 @@ TEST_P(SyncReplicasTest, LateReplicaWaitsBrieflyForAnotherChief) {
   ASSERT_OK(others_step);
 }
 
-// Replicas without log lines are notified, too.
+// A replica that logs no waits is notified of the end, too.
 TEST_P(SyncReplicasTest, SilentReplicaIsNotifiedOfEnd) {
   Replica chief(0, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
   ASSERT_OK(TrainUntil(chief, 5, Options(chief)));
@@ -148,8 +150,8 @@ TEST_P(SyncReplicasTest, SilentReplicaIsNotifiedOfEnd) {
   EXPECT_EQ(*step, 5);
 }
 
-// Trains until the input of `num_rows` rows or all training has ended. Returns
-// the global step.
+// Trains until the input of `num_rows` rows has ended or all training has
+// ended. Returns the global step.
 absl::StatusOr<int64_t> TrainRows(Replica& replica,
                                   MonitoredTrainingSessionOptions options,
                                   int64_t num_rows) {
@@ -175,7 +177,8 @@ absl::StatusOr<int64_t> TrainRows(Replica& replica,
 
 class EndingReplicasTest : public SyncReplicasTest {
  protected:
-  // Runs a replica for each number of rows; the first one is the chief.
+  // Runs one replica for each element of `rows`, the number of rows in its
+  // input. The first replica is the chief.
   void Train(const std::vector<int64_t>& rows, int num_aggregated,
              bool is_numbered = false) {
     std::vector<std::thread> threads;
@@ -198,7 +201,7 @@ class EndingReplicasTest : public SyncReplicasTest {
     for (std::thread& thread : threads) thread.join();
     for (const auto& step : steps_) EXPECT_OK(step);
   }
-  // Returns the step of the newest checkpoint, -1 if there is none.
+  // Returns the step of the newest checkpoint, or -1 if there is no checkpoint.
   int64_t SavedStep() {
     const auto state = checkpoint::ReadCheckpointState(files_, "/job");
     int64_t step = -1;
@@ -224,19 +227,19 @@ INSTANTIATE_TEST_SUITE_P(Clusters, EndingReplicasTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(EndingReplicasTest, EndOfReplicaEndsTraining) {
+TEST_P(EndingReplicasTest, EndOfOneReplicaEndsTraining) {
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
-  // Gradients of other replicas may lead to another update after the chief's
-  // last read.
+  // After the chief's last read of the step, gradients of other replicas may
+  // lead to another update.
   EXPECT_GE(SavedStep(), *steps_[0]);
   EXPECT_THAT(Lines(), HasSubstr("have ended: /job:worker/task:1. An update "
                                  "needs gradients of 2 replicas, and left are "
                                  "1 of 2: training ends."));
 }
 
-// Restarts the server of the global step before later hooks report the end of
-// training.
+// A hook that restarts the server of the global step before later hooks report
+// the end of training.
 class RestartAtTheEnd : public train::SessionRunHook {
  public:
   explicit RestartAtTheEnd(TestCluster& cluster) : cluster_(cluster) {}
@@ -250,7 +253,8 @@ class RestartAtTheEnd : public train::SessionRunHook {
   TestCluster& cluster_;
 };
 
-// The chief, whose session is lost as well, sees the end in its next session.
+// The server of the global step is restarted while a replica reports its end.
+// The chief also loses its session, and sees the end in its next session.
 TEST_P(EndingReplicasTest, EndIsReportedToARestartedServer) {
   const auto train = [&](int index, int64_t num_rows,
                          train::HookList hooks) -> absl::StatusOr<int64_t> {
@@ -277,13 +281,13 @@ TEST_P(EndingReplicasTest, EndIsReportedToARestartedServer) {
   EXPECT_THAT(Lines(), HasSubstr("have ended: replica 1 (/job:worker/task:1)"));
 }
 
-// The replicas have the same device, which names no task.
+// Both replicas have the same device name, which does not name a task.
 TEST_P(EndingReplicasTest, ReplicasOfOneDeviceEndTogether) {
   worker_device_ = "/job:worker";
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
-  // Gradients of other replicas may lead to another update after the chief's
-  // last read.
+  // After the chief's last read of the step, gradients of other replicas may
+  // lead to another update.
   EXPECT_GE(SavedStep(), *steps_[0]);
   EXPECT_THAT(Lines(), HasSubstr("have ended: /job:worker. An update"));
 }
@@ -292,8 +296,8 @@ TEST_P(EndingReplicasTest, ReplicasWithoutDeviceEndTogether) {
   worker_device_ = "";
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
-  // Gradients of other replicas may lead to another update after the chief's
-  // last read.
+  // After the chief's last read of the step, gradients of other replicas may
+  // lead to another update.
   EXPECT_GE(SavedStep(), *steps_[0]);
   EXPECT_THAT(Lines(), HasSubstr("have ended: a replica without device. An"));
 }
@@ -301,8 +305,8 @@ TEST_P(EndingReplicasTest, ReplicasWithoutDeviceEndTogether) {
 TEST_P(EndingReplicasTest, EndOfChiefEndsTraining) {
   Train({10, 1000000}, 2);
   ASSERT_OK(steps_[0]);
-  // Gradients of other replicas may lead to another update after the chief's
-  // last read.
+  // After the chief's last read of the step, gradients of other replicas may
+  // lead to another update.
   EXPECT_GE(SavedStep(), *steps_[0]);
 }
 
@@ -317,18 +321,20 @@ TEST_P(EndingReplicasTest, EqualInputsAreConsumedCompletely) {
   EXPECT_GE(*steps_[0], 20);
 }
 
-// The chief computes no more gradients, and the second replica replaces it
-// until it has ended, too.
+// The input of the chief ends first, so it computes no more gradients. The
+// second and third replicas suffice for updates until the second one has ended,
+// too.
 TEST_P(EndingReplicasTest, TrainingContinuesWithEnoughReplicas) {
   Train({5, 60, 1000000}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_GE(*steps_[0], 15);
-  // Gradients of other replicas may lead to another update after the chief's
-  // last read.
+  // After the chief's last read of the step, gradients of other replicas may
+  // lead to another update.
   EXPECT_GE(SavedStep(), *steps_[0]);
 }
 
-// After an error, MonitoredSession reports the end again.
+// If the end of a replica cannot be recorded, the hook returns an error, and
+// MonitoredSession reports the end again.
 TEST_P(SyncReplicasTest, UnrecordedReplicaEndIsAnError) {
   const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
                                        .total_num_replicas = 2};

@@ -1,5 +1,5 @@
-// The graph of synchronous replicas: its nodes are TensorFlow's, its shared
-// names are those of one training, and misuse is rejected.
+// Tests the graph of synchronous replicas. Its nodes equal those of TensorFlow,
+// its shared names are unique to one training, and misuse is rejected.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -24,8 +24,8 @@ using train::MonitoredTrainingSessionOptions;
 using train::SyncReplicasOptimizer;
 using train::SyncReplicasOptions;
 
-// Returns whether the node belongs to SyncReplicasOptimizer. Nodes that update
-// a variable belong to the inner optimizer.
+// Returns whether SyncReplicasOptimizer added the node. Nodes that update a
+// variable belong to the inner optimizer.
 bool IsOfSync(const Node& node) {
   if (absl::StartsWith(node.name(), "GradientDescent/update_")) return false;
   for (const char* prefix :
@@ -36,15 +36,16 @@ bool IsOfSync(const Node& node) {
 }
 
 std::string InputName(const OutputTensor& input) {
-  // TensorFlow's gradient reshapes the ids; Weft's uses them unchanged.
+  // Gives gradients and ids one name, because TensorFlow's gradient reshapes
+  // the ids, while Weft's uses them unchanged.
   return absl::StartsWith(input.node->name(), "gradients/") ||
                  input.node->name() == "ids"
              ? "a gradient"
              : absl::StrCat(input.node->name(), ":", input.index);
 }
 
-// Returns only control inputs that are not data inputs: TensorFlow omits the
-// others.
+// Returns the control inputs of the node. Omits those that are also control
+// inputs of its data inputs, as TensorFlow does.
 std::set<std::string> Controls(const Node& node) {
   std::set<std::string> names;
   for (const Node* control : node.control_inputs())
@@ -57,12 +58,14 @@ std::set<std::string> Controls(const Node& node) {
   return names;
 }
 
-// Returns lines of name, op, inputs and control inputs.
+// Returns a line for each node of SyncReplicasOptimizer, with its name, op,
+// inputs and control inputs.
 std::set<std::string> Describe(const Graph& graph) {
   std::set<std::string> lines;
   for (const auto& node : graph.nodes()) {
     if (!IsOfSync(*node)) continue;
-    // Closes the queue permanently when a chief's threads stop.
+    // Skips the node that closes the queue permanently when the threads of a
+    // chief stop.
     if (absl::StartsWith(node->name(), "sync_token_q_Close")) continue;
     std::string line = absl::StrCat(node->name(), " ", node->type());
     for (const auto& input : node->inputs()) {
@@ -117,7 +120,7 @@ TEST(SyncReplicasGraphTest, NodesMatchTensorFlow) {
             "/job:worker/task:0");
 }
 
-// A node with a resource that is shared by name.
+// A node with a resource that tasks share by name.
 struct SharedNode {
   std::string node, container, shared_name;
 };
@@ -133,7 +136,8 @@ std::vector<SharedNode> SharedNodes(const Graph& graph) {
   return shared;
 }
 
-// A training in another container may have variables with the same names.
+// Two trainings with the same variable names may use different containers. The
+// queue and accumulators must be in the container of the global step.
 TEST(SyncReplicasGraphTest, SharedResourcesUseContainerOfStep) {
   const Scope root = Scope::Root();
   const Net net(root.WithContainer("one"), {});
@@ -150,7 +154,8 @@ TEST(SyncReplicasGraphTest, SharedResourcesUseContainerOfStep) {
   }
 }
 
-// A training in the same container may use another step.
+// Two trainings in one container may use different global steps. The names of
+// queue and table must contain the name of the step.
 TEST(SyncReplicasGraphTest, QueueAndTableNamesContainStepName) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), 0.0f);
@@ -176,8 +181,8 @@ absl::Status StatusOf(const SyncReplicasOptions& options) {
   return replica.root.status();
 }
 
-// Averages are updated for the requested variables after each update, with one
-// replica.
+// With one replica, the moving averages of the requested variables are updated
+// after each update.
 TEST(SyncReplicasAveragesTest, AveragesFollowTheUpdates) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), 0.0f);
@@ -203,8 +208,8 @@ TEST(SyncReplicasAveragesTest, AveragesFollowTheUpdates) {
   EXPECT_FALSE(averages.Average(b)) << "it is not asked for";
   const ops::Variable average = averages.Average(w);
   ASSERT_TRUE(average);
-  // The run ends with its token; the averages follow: 0.5, then 1.25 at the
-  // end.
+  // The run ends when it gets its token. The averages are updated later: first
+  // 0.5, and finally 1.25.
   float value = 0;
   while (value < 1.25f) {
     ASSERT_OK_AND_ASSIGN(const Tensor now, session->Run(average));

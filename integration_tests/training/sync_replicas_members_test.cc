@@ -34,8 +34,8 @@ class SyncReplicasMembersTest : public testing::Test {
     bool is_numbered = true;
     int num_replicas = 2;
   };
-  // One program, from its start, of a training in which an update needs two
-  // replicas.
+  // One program from its start. In its training, an update needs gradients from
+  // two replicas.
   class Program {
    public:
     Program(SyncReplicasMembersTest& test, bool is_chief, const Part& part)
@@ -64,7 +64,8 @@ class SyncReplicasMembersTest : public testing::Test {
       EXPECT_OK(members_.ReportEnded(*session_, training));
     }
     void Beat() { members_.Beat(*session_); }
-    // Returns false at the first check, because another one must confirm it.
+    // Returns whether too few replicas remain for an update. The first check
+    // always returns false, because a second one must confirm it.
     bool AreTooFew(int64_t wait) {
       return members_.AreTooFew(*session_, wait).value();
     }
@@ -122,7 +123,8 @@ TEST_F(SyncReplicasMembersTest, NewSessionOfTheChiefKnowsEndedReplicas) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// The chief cannot know whether the replica restarts, too.
+// A replica has ended before a new chief starts. The chief cannot know whether
+// this replica restarts, too, so it waits first.
 TEST_F(SyncReplicasMembersTest, NewChiefFirstWaitsForEndedReplicas) {
   {
     Program chief = Chief(), replica = Replica();
@@ -142,7 +144,7 @@ TEST_F(SyncReplicasMembersTest, NewChiefFirstWaitsForEndedReplicas) {
   EXPECT_THAT(Lines(), HasSubstr("have ended: replica 1."));
 }
 
-TEST_F(SyncReplicasMembersTest, EachUpdateRestartsThatWait) {
+TEST_F(SyncReplicasMembersTest, EachUpdateRestartsWaitForEndedReplicas) {
   {
     Program replica = Replica();
     replica.BeginSession();
@@ -155,12 +157,14 @@ TEST_F(SyncReplicasMembersTest, EachUpdateRestartsThatWait) {
     Sleep(kMaxWait - absl::Minutes(1));
     EXPECT_FALSE(chief.AreTooFewTwice(wait));
   }
-  // The chief does not wait now, for example because it saves variables.
+  // -1 means that the chief does not wait for gradients now, for example
+  // because it saves variables.
   Sleep(kMaxWait);
   EXPECT_FALSE(chief.AreTooFewTwice(-1));
 }
 
-// Even if it starts late, and runs only for a short time.
+// A restarted replica has not ended, even if it starts late and runs only for a
+// short time.
 TEST_F(SyncReplicasMembersTest, RestartedReplicaHasNotEnded) {
   {
     Program replica = Replica();
@@ -180,7 +184,8 @@ TEST_F(SyncReplicasMembersTest, RestartedReplicaHasNotEnded) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// The chief sees only that the entry has changed.
+// A replica restarts and ends again between two checks. The chief sees only
+// that the entry of the replica has changed.
 TEST_F(SyncReplicasMembersTest, ReplicaThatEndsBetweenChecksHasEnded) {
   {
     Program replica = Replica();
@@ -197,8 +202,8 @@ TEST_F(SyncReplicasMembersTest, ReplicaThatEndsBetweenChecksHasEnded) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// The restarted replica has a different name. The old one may be silent for
-// long and return.
+// A restarted replica without a number has another name. The entry of the old
+// one may send no heartbeat for a long time and then continue.
 TEST_F(SyncReplicasMembersTest, RestartedUnnumberedReplicaHasNotEnded) {
   const Part part = {"/job:worker/task:1", /*is_numbered=*/false};
   for (const bool is_before_the_chief : {false, true}) {
@@ -222,7 +227,7 @@ TEST_F(SyncReplicasMembersTest, RestartedUnnumberedReplicaHasNotEnded) {
   }
 }
 
-// Only one of the two ended replicas was restarted.
+// Two replicas without numbers have ended, and only one of them was restarted.
 TEST_F(SyncReplicasMembersTest, UnnumberedReplicaWithoutRestartHasEnded) {
   const Part first = {"/job:worker/task:1", /*is_numbered=*/false, 3};
   const Part second = {"/job:worker/task:2", /*is_numbered=*/false, 3};
@@ -243,7 +248,7 @@ TEST_F(SyncReplicasMembersTest, UnnumberedReplicaWithoutRestartHasEnded) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// The chief of its session has ended training, and another chief has begun
+// A replica joined a training whose chief has ended. Another chief has begun
 // before the replica's next check.
 TEST_F(SyncReplicasMembersTest, ReplicaEndsInTheTrainingThatItJoined) {
   Program chief = Chief(), replica = Replica();
@@ -256,7 +261,8 @@ TEST_F(SyncReplicasMembersTest, ReplicaEndsInTheTrainingThatItJoined) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// For example, replicas whose programs use one server.
+// Several replicas may have the same task name, for example if their programs
+// use one server.
 TEST_F(SyncReplicasMembersTest, ReplicasOfOneTaskEndOneByOne) {
   Program chief = Chief(3);
   const Part part = {"/job:worker/task:1", /*is_numbered=*/false, 3};
@@ -273,7 +279,8 @@ TEST_F(SyncReplicasMembersTest, ReplicasOfOneTaskEndOneByOne) {
               HasSubstr("have ended: /job:worker/task:1, /job:worker/task:1."));
 }
 
-// Each replica has its own name.
+// Each replica that replaces another one has a new name. Entries of old names
+// are removed.
 TEST_F(SyncReplicasMembersTest, ReplacedReplicasLeaveNoEntries) {
   Program chief = Chief();
   chief.BeginSession();

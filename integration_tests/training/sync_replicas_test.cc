@@ -1,5 +1,5 @@
-// Synchronous replicas on clusters: training compared with one large batch,
-// backups, lost replicas and chiefs, stop requests and saves.
+// Tests synchronous replicas on clusters: training equals that with one large
+// batch. Also tests backups, lost replicas and chiefs, stop requests and saves.
 #include "integration_tests/testing/sync_replicas_test.h"
 
 #include <atomic>
@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, SyncReplicasTest,
                            return ClusterKindName(kind.param);
                          });
 
-// Threads wait for each other in each round.
+// A reusable barrier: in each round, all threads wait for each other.
 class Meeting {
  public:
   explicit Meeting(int num_threads) : num_threads_(num_threads) {}
@@ -52,7 +52,7 @@ class Meeting {
     }
     EXPECT_TRUE(round->WaitUntil(clock_.Now() + absl::Minutes(1)));
   }
-  // Other threads no longer wait for this one.
+  // Leaves the barrier: other threads no longer wait for this one.
   void Leave() {
     absl::MutexLock lock(&mutex_);
     --num_threads_;
@@ -76,9 +76,9 @@ class Meeting {
       scheduler_->NewEvent();
 };
 
-// All replicas, each on a thread; what the chief's session sees at the end.
-// Those without numbers wait for each other after each run, or one of them
-// might give two gradients to an update and another one none.
+// Settings of a training in which each replica has a thread. Replicas without
+// numbers wait for each other after each run. Otherwise one replica might
+// contribute two gradients to an update and another none.
 struct Together {
   int num_replicas = 2;
   int num_runs = 10;
@@ -109,7 +109,7 @@ Values TrainTogether(SyncReplicasTest& test, const Together& together,
   return result;
 }
 
-// Returns the result of one program with all batches combined.
+// Returns the result of a single program that trains with all batches combined.
 Values TrainAlone(int num_replicas, int num_runs) {
   const Scope root = Scope::Root();
   const Net net(root, {});
@@ -166,8 +166,9 @@ TEST_P(SyncReplicasTest, ReplicasOfPartitionedTableMatchLargeBatch) {
   ExpectNear(TrainTogether(*this, {}, {.table_parts = 2}), TrainAlone(2, 10));
 }
 
-// The sums of floats depend on the order. Each replica's second gradient,
-// computed with an initial token, is dropped.
+// Numbered replicas add their gradients in a fixed order, which determines the
+// rounding of float sums. The second gradient of each replica, computed with an
+// initial token, is dropped.
 TEST_P(SyncReplicasTest, NumberedReplicasAreBitExact) {
   const Together together = {
       .num_replicas = 3, .num_runs = 21, .in_order = true, .num_tokens = -1};
@@ -184,8 +185,8 @@ TEST_P(SyncReplicasTest, NumberedReplicasAreBitExact) {
   }
 }
 
-// A known effect in TensorFlow: with the initial token the second gradient is
-// also of step 0, and is dropped.
+// As in TensorFlow, an initial token lets a replica compute its second gradient
+// at step 0. This gradient is stale and is dropped.
 TEST_P(SyncReplicasTest, StaleGradientIsDropped) {
   Replica replica(0, {.replicas_to_aggregate = 1});
   ASSERT_OK_AND_ASSIGN(const auto session, MonitoredTrainingSession(
@@ -200,7 +201,7 @@ TEST_P(SyncReplicasTest, StaleGradientIsDropped) {
   ASSERT_OK(run(0));
   while (step() == 0) {
   }
-  ASSERT_OK(run(1));  // computed at step 0, like its token
+  ASSERT_OK(run(1));  // computed at step 0, because its token is of step 0
   ASSERT_OK(run(2));
   while (step() == 1) {
   }
@@ -219,7 +220,7 @@ TEST_P(SyncReplicasTest, KilledBackupCostsNoStep) {
     threads.emplace_back([&, i] {
       Replica replica(i, options);
       auto with = Options(replica);
-      // A lost session or a failed run would end training.
+      // Without recovery, a lost session or a failed run would end training.
       with.recovery.should_recover = false;
       steps[i] = TrainUntil(replica, 40, with);
     });
@@ -233,7 +234,7 @@ TEST_P(SyncReplicasTest, KilledBackupCostsNoStep) {
   cluster_.Start("worker", 2);
 }
 
-TEST_P(SyncReplicasTest, OthersWaitWithoutBackupsAndLogIt) {
+TEST_P(SyncReplicasTest, OthersWaitWithoutBackupsAndLogTheWait) {
   NotifyingLogger chief("for gradients of replicas: 3 are needed");
   NotifyingLogger other(
       "for a token of the next step from queue 'sync_token_q_of_replica_1'. "
@@ -291,7 +292,7 @@ TEST_P(SyncReplicasTest, ReplicaLogsMissingChief) {
   ASSERT_OK(others_step);
 }
 
-TEST_P(SyncReplicasTest, ContinuesWithAnotherChief) {
+TEST_P(SyncReplicasTest, TrainingContinuesWithAnotherChief) {
   Replica chief(0, Numbered(2, 0));
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   std::thread thread([&] {
@@ -318,7 +319,8 @@ TEST_P(SyncReplicasTest, ContinuesWithAnotherChief) {
   EXPECT_GE(*step, 40);
 }
 
-// For example, after an error of its own.
+// A program may return early, for example after an error of its own. This does
+// not end the other replicas.
 TEST_P(SyncReplicasTest, EarlyReturnDoesNotEndOtherReplicas) {
   Replica chief(0, Numbered(2, 0));
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
@@ -340,8 +342,8 @@ TEST_P(SyncReplicasTest, EarlyReturnDoesNotEndOtherReplicas) {
   EXPECT_GE(*others_step, 40);
 }
 
-// The server is lost when both replicas have made ten runs.
-TEST_P(SyncReplicasTest, ContinuesAfterLossOfParameterServer) {
+// A parameter server is lost after each of the two replicas has made ten runs.
+TEST_P(SyncReplicasTest, TrainingContinuesAfterLossOfServer) {
   std::vector<std::thread> threads;
   std::vector<absl::StatusOr<int64_t>> steps(2, absl::UnknownError("none"));
   Meeting meeting(3);
@@ -355,8 +357,8 @@ TEST_P(SyncReplicasTest, ContinuesAfterLossOfParameterServer) {
       }
       steps[i] = TrainUntil(replica, 30, with, [&](int64_t run) {
         if (run != 10) return;
-        meeting.Wait();  // the server is stopped
-        meeting.Wait();  // the server is restarted
+        meeting.Wait();  // the server has been stopped
+        meeting.Wait();  // the server has been restarted
       });
     });
   }
@@ -412,7 +414,7 @@ TEST_P(SyncReplicasTest, LongWaitsNameMissingReplicas) {
   ASSERT_OK(session->Close());
 }
 
-TEST_P(SyncReplicasTest, MissingHookIsNamed) {
+TEST_P(SyncReplicasTest, MissingHookIsNamedInError) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   auto with = Options(chief);
   with.hooks.clear();
@@ -426,7 +428,7 @@ TEST_P(SyncReplicasTest, MissingHookIsNamed) {
   ASSERT_OK(session->Close());
 }
 
-TEST_P(SyncReplicasTest, MissingHookIsNamedInStepFunction) {
+TEST_P(SyncReplicasTest, StepFunctionErrorNamesMissingHook) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   auto with = Options(chief);
   with.hooks.clear();
@@ -459,12 +461,12 @@ TEST_P(SyncReplicasTest, HookServesOnlyItsOptimizer) {
   ASSERT_OK(session->Close());
 }
 
-// The chief takes no more steps, without reporting its end.
+// The chief takes no more steps, but does not report its end.
 TEST_P(SyncReplicasTest, ReplicaWithoutTokenTimesOut) {
   Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
   auto chiefs = Options(chief);
-  // With initial tokens, the other replica's own gradients would make an
-  // update.
+  // There are no initial tokens. With initial tokens, the gradients of the
+  // other replica alone would make an update.
   chiefs.hooks = {chief.sync.MakeSessionRunHook(
       true, {.num_tokens = 0, .logger = &logger_})};
   ASSERT_OK_AND_ASSIGN(const auto session,
@@ -503,7 +505,8 @@ TEST_P(SyncReplicasTest, ChiefWithoutGradientsTimesOut) {
 
 // ---- Stop requests ----
 
-// One replica has exited after an update, and the other one waits for it.
+// The other replica has ended after an update. The chief waits for its
+// gradients until a stop is requested.
 TEST_P(SyncReplicasTest, StopRequestEndsWaitOfChiefWithSave) {
   NotifyingLogger logger("for gradients of replicas: 2 are needed");
   std::atomic<bool> is_to_leave = false;
@@ -555,8 +558,8 @@ TEST_P(SyncReplicasTest, StopRequestEndsWaitOfOtherReplica) {
 
 // ---- Saves ----
 
-// The initial token lets the run end; the update of its gradient may follow
-// whenever the save permits.
+// The run ends with the initial token. The update with its gradient waits until
+// the running save has ended.
 TEST_P(SyncReplicasTest, UpdatesWaitForRunningSave) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   const auto options = Options(chief);
@@ -579,7 +582,8 @@ TEST_P(SyncReplicasTest, UpdatesWaitForRunningSave) {
   ASSERT_OK(session->Close());
 }
 
-// A session that ends while an update waits for the end of a save.
+// A session is closed while an update waits for the end of a save. The update
+// must not be blocked.
 TEST_P(SyncReplicasTest, SaveOutlivingSessionBlocksNoUpdate) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   const auto options = Options(chief);
@@ -591,7 +595,7 @@ TEST_P(SyncReplicasTest, SaveOutlivingSessionBlocksNoUpdate) {
   }));
 }
 
-// The update fails, and the replica that waits for a token gets the error.
+// An update fails. The replica that waits for a token gets the error.
 TEST_P(SyncReplicasTest, FailedUpdateEndsWaitingRun) {
   Replica model(0, {.replicas_to_aggregate = 1});
   const Output rate = ops::Placeholder(model.root.WithName("rate"), DT_FLOAT);

@@ -1,5 +1,5 @@
 // Tests gradient clipping, learning rate decay and moving averages, run in this
-// process. Expected numbers and names are those of TensorFlow 2.21
+// process. The expected numbers and names are those of TensorFlow 2.21
 // (tf.compat.v1).
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ class ClipTest : public GraphTest {
   Output X() { return Matrix({{1, -2, 3}, {0.5f, 4, -1}}); }
 };
 
-TEST_F(ClipTest, ByValue) {
+TEST_F(ClipTest, ClipByValueMatchesTensorFlow) {
   const Output y = train::ClipByValue(root_, X(), -1.0f, 2.0f);
   EXPECT_EQ(y.name(), "clip_by_value:0");
   EXPECT_THAT(Run(y), FloatsNear({1, -1, 2, 0.5f, 2, -1}));
@@ -27,34 +27,34 @@ TEST_F(ClipTest, BoundMustNotBroadcastTheTensor) {
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "are incompatible"));
 }
 
-TEST_F(ClipTest, ByNorm) {
+TEST_F(ClipTest, ClipByNormMatchesTensorFlow) {
   const Output y = train::ClipByNorm(root_, X(), 2.0f);
   EXPECT_EQ(y.name(), "clip_by_norm:0");
   EXPECT_THAT(Run(y), FloatsNear({0.35777088f, -0.71554178f, 1.07331264f,
                                   0.17888544f, 1.43108356f, -0.35777088f}));
 }
 
-TEST_F(ClipTest, ByNormAlongAxes) {
+TEST_F(ClipTest, ClipByNormAlongAxesMatchesTensorFlow) {
   EXPECT_THAT(Run(train::ClipByNorm(root_, X(), 2.0f, {1})),
               FloatsNear({0.53452247f, -1.06904494f, 1.60356756f, 0.24077171f,
                           1.92617369f, -0.48154342f}));
 }
 
-TEST_F(ClipTest, ShortVectorIsUnchanged) {
+TEST_F(ClipTest, VectorBelowTheNormIsUnchanged) {
   EXPECT_THAT(Run(train::ClipByNorm(root_, X(), 100.0f)),
               FloatsNear({1, -2, 3, 0.5f, 4, -1}));
   EXPECT_THAT(Run(train::ClipByNorm(root_, Vector({0, 0}), 1.0f)),
               FloatsNear({0, 0}));
 }
 
-TEST_F(ClipTest, ByAverageNorm) {
+TEST_F(ClipTest, ClipByAverageNormMatchesTensorFlow) {
   const Output y = train::ClipByAverageNorm(root_, X(), 0.5f);
   EXPECT_EQ(y.name(), "clip_by_average_norm:0");
   EXPECT_THAT(Run(y), FloatsNear({0.53665632f, -1.07331264f, 1.60996890f,
                                   0.26832816f, 2.14662528f, -0.53665632f}));
 }
 
-TEST_F(ClipTest, ByGlobalNorm) {
+TEST_F(ClipTest, ClipByGlobalNormMatchesTensorFlow) {
   const auto clipped =
       train::ClipByGlobalNorm(root_, {X(), Gradient(), Vector({2, 1})}, 2.5f);
   ASSERT_OK(root_.status());
@@ -71,7 +71,7 @@ TEST_F(ClipTest, ByGlobalNorm) {
               FloatsNear({0.83045483f, 0.41522742f}));
 }
 
-TEST_F(ClipTest, SparseGradientsCountTheirRows) {
+TEST_F(ClipTest, SparseGradientsAreClippedByTheirRows) {
   Gradient sparse;
   sparse.values = Matrix({{1, 2}});
   sparse.indices = ops::Const(root_, Tensor::Vector<int32_t>({3}));
@@ -97,7 +97,7 @@ TEST_F(ClipTest, EmptyListIsAnError) {
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "global_norm"));
 }
 
-TEST_F(ClipTest, ClippedGradientsTrain) {
+TEST_F(ClipTest, ClippedGradientsCanBeApplied) {
   const ops::Variable w(root_.WithName("w"), 3.0f);
   train::GradientDescent optimizer(1.0f);
   auto gradients = optimizer.ComputeGradients(root_, ops::Mul(root_, w, w));
@@ -116,7 +116,7 @@ class DecayTest : public GraphTest {
   Output Step(int64_t step) { return ops::Const(root_, Tensor::Scalar(step)); }
 };
 
-TEST_F(DecayTest, Exponential) {
+TEST_F(DecayTest, ExponentialDecayMatchesTensorFlow) {
   const Output rate = train::ExponentialDecay(root_, 0.1, Step(7), 3, 0.9);
   EXPECT_EQ(rate.name(), "ExponentialDecay:0");
   EXPECT_NE(Find("ExponentialDecay/initial_learning_rate"), nullptr);
@@ -126,7 +126,7 @@ TEST_F(DecayTest, Exponential) {
               FloatsNear({0.08099999f}));
 }
 
-TEST_F(DecayTest, NaturalExponential) {
+TEST_F(DecayTest, NaturalExponentialDecayMatchesTensorFlow) {
   const Output rate = train::NaturalExpDecay(root_, 0.1, Step(7), 3, 0.5);
   EXPECT_THAT(Run(rate), FloatsNear({0.03114033f}));
   EXPECT_THAT(Run(train::NaturalExpDecay(root_, 0.1, Step(7), 3, 0.5,
@@ -134,7 +134,7 @@ TEST_F(DecayTest, NaturalExponential) {
               FloatsNear({0.03678795f}));
 }
 
-TEST_F(DecayTest, InverseTime) {
+TEST_F(DecayTest, InverseTimeDecayMatchesTensorFlow) {
   const Output rate = train::InverseTimeDecay(root_, 0.1, Step(7), 3, 0.5);
   EXPECT_EQ(rate.name(), "InverseTimeDecay:0");
   EXPECT_THAT(Run(rate), FloatsNear({0.04615385f}));
@@ -143,7 +143,7 @@ TEST_F(DecayTest, InverseTime) {
               FloatsNear({0.05f}));
 }
 
-TEST_F(DecayTest, Polynomial) {
+TEST_F(DecayTest, PolynomialDecayMatchesTensorFlow) {
   const auto rate_at = [&](int64_t step) {
     return train::PolynomialDecay(root_, 0.1, Step(step), 10,
                                   {.end_learning_rate = 0.01, .power = 2.0});
@@ -154,7 +154,7 @@ TEST_F(DecayTest, Polynomial) {
   EXPECT_THAT(Run(rate_at(17)), FloatsNear({0.01f}));
 }
 
-TEST_F(DecayTest, PolynomialInCycles) {
+TEST_F(DecayTest, CyclicPolynomialDecayMatchesTensorFlow) {
   const auto rate_at = [&](int64_t step, double power) {
     return train::PolynomialDecay(
         root_, 0.1, Step(step), 10,
@@ -165,7 +165,7 @@ TEST_F(DecayTest, PolynomialInCycles) {
   EXPECT_THAT(Run(rate_at(20, 0.5)), FloatsNear({0.01f}));
 }
 
-TEST_F(DecayTest, PiecewiseConstant) {
+TEST_F(DecayTest, PiecewiseConstantMatchesTensorFlow) {
   const auto rate_at = [&](int64_t step) {
     return train::PiecewiseConstant(root_, Step(step), {5, 10},
                                     {1.0, 0.5, 0.1});
@@ -177,7 +177,7 @@ TEST_F(DecayTest, PiecewiseConstant) {
   }
 }
 
-TEST_F(DecayTest, Cosine) {
+TEST_F(DecayTest, CosineDecayMatchesTensorFlow) {
   EXPECT_THAT(Run(train::CosineDecay(root_, 0.1, Step(7), 20, 0.1)),
               FloatsNear({0.07542957f}));
   const std::vector<int64_t> steps = {0, 10, 20, 30};
@@ -189,7 +189,7 @@ TEST_F(DecayTest, Cosine) {
   }
 }
 
-TEST_F(DecayTest, CosineWithRestarts) {
+TEST_F(DecayTest, CosineDecayRestartsMatchesTensorFlow) {
   EXPECT_THAT(Run(train::CosineDecayRestarts(root_, 0.1, Step(7), 3)),
               FloatsNear({0.025f}));
   const std::vector<int64_t> steps = {0, 2, 3, 8, 9, 17};
@@ -204,7 +204,7 @@ TEST_F(DecayTest, CosineWithRestarts) {
   }
 }
 
-TEST_F(DecayTest, LinearCosine) {
+TEST_F(DecayTest, LinearCosineDecayMatchesTensorFlow) {
   const Output rate = train::LinearCosineDecay(root_, 0.1, Step(7), 20);
   EXPECT_EQ(rate.name(), "LinearCosineDecay:0");
   EXPECT_THAT(Run(rate), FloatsNear({0.04735469f}));
@@ -214,7 +214,7 @@ TEST_F(DecayTest, LinearCosine) {
               FloatsNear({0.00790983f}));
 }
 
-TEST_F(DecayTest, FollowsTheGlobalStep) {
+TEST_F(DecayTest, DecayFollowsTheGlobalStep) {
   const ops::Variable step = train::GetOrCreateGlobalStep(root_);
   const Output rate = train::ExponentialDecay(root_, 1.0, step, 1, 0.5);
   const ops::Variable w(root_.WithName("w"), 1.0f);
@@ -256,7 +256,7 @@ class AverageTest : public GraphTest, public testing::WithParamInterface<bool> {
   }
 };
 
-TEST_P(AverageTest, StartsAtTheVariableAndFollowsIt) {
+TEST_P(AverageTest, AverageStartsAtTheVariableAndFollowsIt) {
   const ops::Variable v = Make("v", {1, 2});
   train::ExponentialMovingAverage ema(0.9);
   EXPECT_EQ(ema.AverageName(v), "v/ExponentialMovingAverage");
@@ -279,7 +279,7 @@ TEST_P(AverageTest, StartsAtTheVariableAndFollowsIt) {
   EXPECT_THAT(Run(average), FloatsNear({2.9f, 2}));
 }
 
-TEST_P(AverageTest, StartsAtTheCurrentVariableValue) {
+TEST_P(AverageTest, AverageStartsAtTheCurrentVariableValue) {
   const ops::Variable v = Make("v", {1, 2});
   const Output other = ops::Assign(root_, v, Tensor::Vector<float>({5, 6}));
   train::ExponentialMovingAverage ema(0.9);
@@ -289,7 +289,7 @@ TEST_P(AverageTest, StartsAtTheCurrentVariableValue) {
   EXPECT_THAT(Run(ema.Average(v)), FloatsNear({5, 6}));
 }
 
-TEST_P(AverageTest, EarlyUpdatesCountMore) {
+TEST_P(AverageTest, EarlyUpdatesHaveMoreWeight) {
   const ops::Variable v = Make("v", {1, 2});
   train::ExponentialMovingAverage ema(0.9, {.num_updates = 3});
   const Operation update = ema.Apply(root_, {v});
@@ -297,7 +297,7 @@ TEST_P(AverageTest, EarlyUpdatesCountMore) {
   InitializeVariables();
   Run(zero);
   RunOperation(update);
-  // min(0.9, 4 / 13)
+  // The effective decay is min(0.9, 4 / 13).
   EXPECT_THAT(Run(ema.Average(v)), FloatsNear({4 / 13.0f, 8 / 13.0f}));
 }
 
@@ -329,7 +329,7 @@ TEST_P(AverageTest, AverageOfTensorWithZeroDebias) {
   }
 }
 
-TEST_P(AverageTest, AssignMovingAverage) {
+TEST_P(AverageTest, AssignMovingAverageMatchesTensorFlow) {
   const ops::Variable v = Make("v", {1, 1});
   const Output moved = train::AssignMovingAverage(root_, v, Vector({3, 5}), 0.9,
                                                   /*zero_debias=*/false);
@@ -340,7 +340,7 @@ TEST_P(AverageTest, AssignMovingAverage) {
   EXPECT_THAT(Run(moved), FloatsNear({1.38f, 1.76f}));
 }
 
-TEST_P(AverageTest, AssignMovingAverageWithZeroDebias) {
+TEST_P(AverageTest, ZeroDebiasedAverageMatchesTensorFlow) {
   const ops::Variable v = Make("v", {0, 0});
   const Output values = ops::Placeholder(root_, DT_FLOAT, {.shape = {2}});
   const Output moved = train::AssignMovingAverage(root_, v, values, 0.9);
@@ -348,7 +348,7 @@ TEST_P(AverageTest, AssignMovingAverageWithZeroDebias) {
   InitializeVariables();
   EXPECT_THAT(Run({{values, Tensor::Vector<float>({3, 5})}}, moved),
               FloatsNear({3, 5}));
-  // (0.9 * 0.1 * 3 + 0.1 * 1) / (1 - 0.81)
+  // The debiased average is (0.9 * 0.1 * 3 + 0.1 * 1) / (1 - 0.81).
   EXPECT_THAT(Run({{values, Tensor::Vector<float>({1, 5})}}, moved),
               FloatsNear({0.37f / 0.19f, 5}));
 }

@@ -1,5 +1,5 @@
-// Tests that a task with few threads, on which many sessions wait for a missing
-// task, still serves requests that need only available tasks. Runs over the
+// Tests a task with few threads on which many sessions wait for a missing task.
+// It must still serve requests that need only available tasks. Runs over the
 // in-memory wire with real threads.
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ namespace {
 constexpr int kWaiting = 200;
 constexpr int kBlockingThreads = 4;
 
-// Returns the graph of y = -x on the job.
+// Returns a graph that computes y = -x on the given job.
 std::string GraphOn(const std::string& job) {
   const Scope root = Scope::Root();
   const Scope scope = root.WithDevice(job);
@@ -69,7 +69,7 @@ class WaitingSessionsTest : public ::testing::Test {
             .operation_timeout = absl::Seconds(60)});
   }
 
-  // Starts `kWaiting` sessions that wait for the ps.
+  // Starts `kWaiting` sessions that wait for the missing ps.
   void BeginToWait(protocol::MasterClient& client) {
     protocol::BlockingMaster master(client, *scheduler_);
     const std::string graph = GraphOn("/job:ps");
@@ -101,12 +101,12 @@ class WaitingSessionsTest : public ::testing::Test {
   std::vector<absl::Status> answers_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(WaitingSessionsTest, DoNotBlockOtherSessions) {
+TEST_F(WaitingSessionsTest, WaitingSessionsDoNotBlockOthers) {
   const auto client = Dial();
   BeginToWait(*client);
   protocol::BlockingMaster master(*client, *scheduler_);
 
-  // A session that needs only available tasks.
+  // This session needs only available tasks, so it is not blocked.
   ASSERT_OK_AND_ASSIGN(
       const uint64_t session,
       master.CreateSession({.device_filters = {"/job:chief"}}));
@@ -126,7 +126,7 @@ TEST_F(WaitingSessionsTest, DoNotBlockOtherSessions) {
   EXPECT_OK(master.CloseSession(session));
   EXPECT_EQ(NumAnswers(), 0u);
 
-  // The lease of an abandoned session expires.
+  // The lease of an abandoned session still expires.
   auto deserter = Dial();
   ASSERT_OK(protocol::BlockingMaster(*deserter, *scheduler_).CreateSession({}));
   deserter.reset();
@@ -136,7 +136,7 @@ TEST_F(WaitingSessionsTest, DoNotBlockOtherSessions) {
   }
   EXPECT_EQ(server_->num_sessions(), kWaiting);
 
-  // As in `weft shutdown`.
+  // Shuts the cluster down as `weft shutdown` does.
   protocol::CoordinatorClient coordinator(
       client_process_->transport(),
       protocol::CoordinatorClientOptions{
