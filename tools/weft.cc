@@ -1,9 +1,9 @@
-// weft: looks at clusters that run, and at what Weft leaves behind.
+// weft: inspects running clusters and the files that Weft writes.
 //
 //   bazel run //tools:weft -- status --target=zmq://localhost:2222
 //
-// `weft help` lists its commands. Exits with 1 if a command fails, with 2 for a
-// wrong call.
+// `weft help` lists its commands. Exits with 1 if a command fails, and with 2
+// for invalid arguments.
 #include <unistd.h>
 
 #include <cstdio>
@@ -39,7 +39,8 @@ std::string FromEnvironment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// `bazel run` changes the directory and says where the user stood.
+// Resolves a path relative to the user's directory. `bazel run` changes the
+// current directory and passes the user's in BUILD_WORKING_DIRECTORY.
 std::string FromWhereTheUserStands(const std::string& path) {
   const std::string directory = FromEnvironment("BUILD_WORKING_DIRECTORY");
   return directory.empty() ? path : JoinPath(directory, path);
@@ -53,7 +54,8 @@ bool AskOnTerminal(const std::string& question) {
   return lower == "y" || lower == "yes";
 }
 
-// Without a terminal, no question is asked.
+// Returns a function that asks the user for confirmation, or none without a
+// terminal.
 Ask WhomToAsk() {
   const bool is_terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
   return is_terminal ? AskOnTerminal : Ask();
@@ -69,7 +71,8 @@ absl::StatusOr<std::string> Wire(const std::string& path) {
 
 absl::StatusOr<std::string> RunOnFiles(Process& process,
                                        Invocation invocation) {
-  // For show, the second argument is a tensor.
+  // All arguments are paths, except that the second argument of show is a
+  // tensor.
   const size_t paths = invocation.checkpoint_verb == "show" ? 1 : 2;
   for (size_t i = 0; i < invocation.arguments.size() && i < paths; ++i) {
     invocation.arguments[i] = FromWhereTheUserStands(invocation.arguments[i]);
@@ -102,7 +105,7 @@ absl::StatusOr<std::string> Run(const Invocation& invocation) {
   if (invocation.command == "wire") {
     return Wire(FromWhereTheUserStands(invocation.arguments[0]));
   }
-  // Few threads: commands wait.
+  // Needs few threads, because commands mostly wait.
   Process process({.compute_threads = 2});
   if (IsClusterCommand(invocation.command)) {
     return RunClusterCommand(process, invocation, WhomToAsk());
@@ -131,7 +134,7 @@ absl::StatusOr<std::string> Run(const Invocation& invocation) {
                          invocation);
 }
 
-// On a terminal each view takes the place of the one before.
+// Prints a view. On a terminal it replaces the previous view.
 bool PrintView(const Invocation& invocation, bool is_terminal,
                const std::string& view) {
   if (is_terminal && !invocation.once && invocation.format == Format::kTable) {
@@ -161,7 +164,7 @@ int Main(const std::vector<std::string>& arguments) {
                  std::string(invocation.status().message()).c_str());
     return 2;
   }
-  // Memory may run out, because files and replies may have any size.
+  // Catches std::bad_alloc, because files and replies may have any size.
   const auto text = CatchExceptions([&] {
     return invocation->command == "top"
                ? RunTop(*invocation, isatty(STDOUT_FILENO) != 0)

@@ -14,7 +14,8 @@ namespace {
 constexpr double kMaxElements = 10;
 constexpr size_t kMaxLength = 200;
 
-// Computed as a double, because sizes are not validated yet.
+// Returns the number of elements as a double, which cannot overflow, because
+// the sizes are not validated yet.
 double NumElements(const tf::TensorShapeProto& shape) {
   double elements = 1;
   for (const auto& dim : shape.dim()) {
@@ -23,7 +24,8 @@ double NumElements(const tf::TensorShapeProto& shape) {
   return elements;
 }
 
-// A few bytes may stand for a tensor of any size.
+// Describes a tensor by its type and shape, because a few bytes may represent a
+// tensor of any size.
 std::string LargeTensorText(const tf::TensorProto& tensor) {
   const auto& dims = tensor.tensor_shape().dim();
   return absl::StrCat(
@@ -36,7 +38,7 @@ std::string LargeTensorText(const tf::TensorProto& tensor) {
       "]>");
 }
 
-// Cut between characters of UTF-8.
+// Truncates a long text, but not within a UTF-8 character.
 std::string Shortened(std::string text) {
   if (text.size() <= kMaxLength) return text;
   size_t end = kMaxLength;
@@ -71,7 +73,7 @@ bool IsDefault(const tf::AttrValue& value, const AttrDef* attr) {
   }
   const auto read = ValueOf(value, attr);
   if (!read.ok()) return false;
-  // An unset value means the default.
+  // An unset value means the default, too.
   return !read->IsSet() || *read == *attr->default_value;
 }
 

@@ -1,7 +1,7 @@
-// Readable attrs of a GraphDef node of any op. For .cc files that hold protobuf
-// messages.
+// AttrsThatMatter formats the attrs of a GraphDef node as text, for any op.
+// Only for .cc files that include protobuf messages.
 //
-// Stateless functions.
+// Threads: the functions have no state.
 #ifndef WEFT_TOOLS_CLI_ATTR_TEXT_H_
 #define WEFT_TOOLS_CLI_ATTR_TEXT_H_
 
@@ -18,9 +18,9 @@ class NodeDef;
 
 namespace tools {
 
-// Omits attrs with the default in `registry`, and "_output_shapes", which is
-// derived. Invalid values are shown as "?". Allocates memory for small tensors
-// only.
+// Returns the attrs of a node as text. Omits attrs that have the default in
+// `registry`, and "_output_shapes", which is derived. Invalid values are shown
+// as "?". Allocates memory only for small tensors.
 std::map<std::string, std::string> AttrsThatMatter(const tf::NodeDef& node,
                                                    const OpRegistry& registry);
 

@@ -44,7 +44,8 @@ struct Checkpoint {
   std::map<std::string, Stored> tensors;
 };
 
-// Rejects paths that were probably typed instead of a prefix.
+// Returns an error for a path that is probably a file of a checkpoint instead
+// of its prefix.
 absl::Status CheckIsPrefix(absl::string_view path) {
   absl::string_view prefix = path;
   if (!absl::ConsumeSuffix(&prefix, ".index") &&
@@ -83,7 +84,8 @@ absl::StatusOr<Checkpoint> Open(FileSystem& files, const std::string& path) {
   return checkpoint;
 }
 
-// Names that contain part of its text, or are contained in it.
+// Returns the names of tensors that contain a part of `name`, or are a part of
+// it.
 std::string NamesLike(const Checkpoint& checkpoint, const std::string& name) {
   std::vector<std::string> like;
   const std::string last(Basename(name));
@@ -129,7 +131,9 @@ std::string TensorsView(const Checkpoint& checkpoint, Format format) {
                {"format", FormatName(*checkpoint.reader)},
                {"tensors", Json::array()}};
   int64_t bytes = 0;
-  std::set<int> data_files;  // elsewhere their names hold no count
+  // their number, because not all names of data files contain the number of
+  // files
+  std::set<int> data_files;
   for (const auto& [name, stored] : checkpoint.tensors) {
     bytes = SaturatedAdd(bytes, stored.bytes);
     data_files.insert(stored.files.begin(), stored.files.end());
@@ -163,7 +167,7 @@ std::string TimeText(double seconds) {
                           absl::LocalTimeZone());
 }
 
-// The checkpoints of a directory, oldest first.
+// Lists the checkpoints of a directory, oldest first.
 absl::StatusOr<std::string> FolderView(FileSystem& files,
                                        const std::string& folder,
                                        Format format) {
@@ -316,7 +320,7 @@ absl::StatusOr<std::string> Verify(FileSystem& files,
 
 // ---- diff
 
-// How the tensor differs; empty: it does not.
+// Returns how the tensor `name` differs between a and b, or "" if it is equal.
 absl::StatusOr<std::string> DifferenceText(const Checkpoint& a,
                                            const Checkpoint& b,
                                            const std::string& name,
@@ -369,7 +373,7 @@ absl::StatusOr<std::string> Diff(FileSystem& files,
 
 // ---- convert
 
-// How a tensor is to be written.
+// How a tensor is partitioned when it is written.
 struct Parts {
   int axis = 0;
   int64_t count = 0;
@@ -379,7 +383,7 @@ absl::StatusOr<std::map<std::string, Parts>> ParseParts(
     const std::vector<std::string>& texts, const Checkpoint& checkpoint) {
   std::map<std::string, Parts> all;
   for (const std::string& text : texts) {
-    // A name may have "=" and ":"; what follows it has not.
+    // A tensor name may contain "=" and ":", but the numbers after it do not.
     const size_t equals = text.rfind('=');
     const size_t colon = text.rfind(':');
     Parts parts;
@@ -423,7 +427,8 @@ absl::StatusOr<std::map<std::string, std::string>> ParseRenames(
   return renames;
 }
 
-// As in TensorFlow's partitioners, the first parts are longer by one.
+// Partitions a shape. As in TensorFlow's partitioners, the first parts are
+// longer by one.
 absl::StatusOr<std::vector<TensorSlice>> Cut(const TensorShape& shape,
                                              const Parts& parts) {
   std::vector<TensorSlice> slices;

@@ -1,5 +1,5 @@
-// Checkpoints as people see them: lists, values, checksums, differences, other
-// parts.
+// Tests the output of `weft checkpoint` for its users: lists, values,
+// checksums, differences, and other partitionings.
 #include "tools/cli/checkpoint_commands.h"
 
 #include <limits>
@@ -60,7 +60,8 @@ class CheckpointCommandsTest : public testing::Test {
     return Json::parse(text.value_or("{}"));
   }
 
-  // w [5, 2] in two slices, b [3], s of strings.
+  // Saves w of shape [5, 2] in two slices, b of shape [3], and the string
+  // tensor s.
   void Save(const std::string& prefix, float first = 0) {
     ASSERT_OK_AND_ASSIGN(const auto writer,
                          BundleWriter::Create(files_, prefix, *random_));
@@ -97,7 +98,7 @@ TEST_F(CheckpointCommandsTest, ListsTensorsOfCheckpoint) {
   EXPECT_EQ(json["tensors"].size(), 3u);
   EXPECT_EQ(json["tensors"][0]["name"], "b");
   EXPECT_EQ(json["tensors"][0]["bytes"], 12);
-  // There the names of data files hold the number of the save.
+  // In object stores, the names of data files contain the number of the save.
   Save("s3://bucket/m-1");
   EXPECT_THAT(Text({"ls", "s3://bucket/m-1"}), HasSubstr(" in 1 data file of"));
 }
@@ -145,7 +146,7 @@ TEST_F(CheckpointCommandsTest, ListsCheckpointsOfDirectory) {
   EXPECT_EQ(json[1]["tensors"], 3);
   EXPECT_EQ(json[2]["newest"], true);
   EXPECT_THAT(Text({"ls", "/job"}), HasSubstr("newest"));
-  // Elsewhere it stands for the newest.
+  // For other verbs, a directory stands for its newest checkpoint.
   EXPECT_THAT(Text({"verify", "/job"}), HasSubstr("/job/m-2: 3 tensors"));
 }
 
@@ -211,14 +212,15 @@ TEST_F(CheckpointCommandsTest, VerifyNamesEachCorruptTensor) {
   EXPECT_THAT(Text({"verify", "/m"}), HasSubstr("all checksums right"));
   const std::string data = checkpoint::DataFilename("/m", 0, 1);
   ASSERT_OK_AND_ASSIGN(std::string bytes, files_.ReadFile(data));
-  bytes[0] ^= 1;  // of b
+  bytes[0] ^= 1;  // a byte of tensor b
   ASSERT_OK(files_.WriteFileAtomically(data, bytes));
   const auto result = Run({"verify", "/m"});
   EXPECT_THAT(result, StatusIs(absl::StatusCode::kDataLoss, "1 of 3 tensors"));
   EXPECT_THAT(result, StatusIs(absl::StatusCode::kDataLoss, "\nb: "));
 }
 
-// Each of their slices can be read, and the tensors can't.
+// Each slice can be read, but the tensors are incomplete or have overlapping
+// slices.
 TEST_F(CheckpointCommandsTest, VerifyFindsIncompleteSlices) {
   ASSERT_OK_AND_ASSIGN(const auto writer,
                        BundleWriter::Create(files_, "/m", *random_));
@@ -254,7 +256,8 @@ TEST_F(CheckpointCommandsTest, VerifyReadsLargeTensorsInChunks) {
               StatusIs(absl::StatusCode::kDataLoss, "large: "));
 }
 
-// As saved by an iterator, with two of them in one tensor.
+// Iterator states are saved as an iterator saves them, with the states of two
+// iterators in one tensor.
 TEST_F(CheckpointCommandsTest, IteratorStatesAreShownAndCompared) {
   const auto save = [this](const std::string& prefix, int64_t position) {
     Tensor states(DT_VARIANT, TensorShape({2}));
@@ -324,7 +327,7 @@ TEST_F(CheckpointCommandsTest, ConvertDoesNotOverwrite) {
   EXPECT_THAT(Run({"convert", "/a", "/b"}),
               StatusIs(absl::StatusCode::kAlreadyExists, "/b.index"));
   EXPECT_TRUE(SameBits(Read("/b", "b"), Count({3}, 1)));
-  // Two tensors of one name.
+  // The rename gives two tensors the same name.
   EXPECT_FALSE(Run({"convert", "/a", "/c", "--rename=b=s"}).ok());
   EXPECT_FALSE(files_.FileExists("/c.index").ok());
 }

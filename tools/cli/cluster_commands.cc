@@ -27,10 +27,11 @@ absl::Status Confirm(const Invocation& invocation, const Ask& ask,
   if (invocation.yes || ask == nullptr || ask(question)) {
     return absl::OkStatus();
   }
-  return absl::CancelledError("nothing was done");
+  return absl::CancelledError("not confirmed: nothing was done");
 }
 
-// None: the default one of each device.
+// Returns the containers to reset. If it is empty, the default container of
+// each device is reset.
 absl::StatusOr<std::vector<std::string>> ContainersToReset(
     const Invocation& invocation, const ClusterStatus& cluster) {
   if (!invocation.all) {
@@ -46,7 +47,7 @@ absl::StatusOr<std::vector<std::string>> ContainersToReset(
   return containers;
 }
 
-// Containers that a reset clears by default.
+// Returns the containers that a reset clears by default.
 std::vector<std::string> DefaultContainers(const ClusterStatus& cluster) {
   std::set<std::string> jobs;
   for (const TaskStatus& task : cluster.tasks) {

@@ -1,7 +1,7 @@
 // The commands that inspect and change a running cluster: status, devices,
-// variables, containers, reset, shutdown.
+// variables, containers, reset and shutdown.
 //
-// Threads: functions wait, at most for the call's timeout.
+// Threads: the functions block, at most for the timeout of the call.
 #ifndef WEFT_TOOLS_CLI_CLUSTER_COMMANDS_H_
 #define WEFT_TOOLS_CLI_CLUSTER_COMMANDS_H_
 
@@ -14,14 +14,15 @@
 
 namespace weft::tools {
 
-// Asks the user for confirmation. Empty: there is no terminal, and the command
-// is executed.
+// Asks the user for confirmation and returns the answer. If it is empty, there
+// is no terminal, and the command is executed without confirmation.
 using Ask = std::function<bool(const std::string& question)>;
 
 bool IsClusterCommand(const std::string& command);
 
-// Returns the output. CANCELLED if the user declines; errors of Weft otherwise.
-// REQUIRES: IsClusterCommand(invocation.command).
+// Runs the command and returns its output. Returns CANCELLED if the user
+// declines, or errors of the cluster. REQUIRES:
+// IsClusterCommand(invocation.command).
 absl::StatusOr<std::string> RunClusterCommand(Process& process,
                                               const Invocation& invocation,
                                               const Ask& ask);

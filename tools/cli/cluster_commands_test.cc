@@ -1,5 +1,5 @@
-// Commands against a task that listens on a socket: what they ask of it, what
-// they print, and how they fail.
+// Runs commands on a task that listens on a socket. Tests which requests the
+// commands send, what they print, and how they fail.
 #include "tools/cli/cluster_commands.h"
 
 #include <memory>
@@ -30,11 +30,11 @@ using Json = nlohmann::json;
 constexpr char kPs[] = "/job:ps/replica:0/task:0";
 constexpr char kPsCpu[] = "/job:ps/replica:0/task:0/device:CPU:0";
 
-// Messages order what a test writes before a command and reads after it. For
-// ThreadSanitizer, which does not see that, all of them take this lock as well.
+// A lock that orders the test before a command and the test after it. The
+// messages have this effect, too, but ThreadSanitizer does not see it.
 using Order = absl::Mutex;
 
-// A task that answers for the coordinator and as the master of sessions.
+// A task that replies as the coordinator and as the master of sessions.
 class Task : private bus::Handler {
  public:
   Task(Process& process, const std::string& name, Order& order)
@@ -120,7 +120,7 @@ class ClusterCommandsTest : public testing::Test {
     return printed;
   }
   void PutInOrder() { absl::MutexLock lock(&order_); }
-  // Says so, and keeps the question.
+  // Returns a function that records each question and answers it with `yes`.
   Ask Saying(bool yes) {
     return [this, yes](const std::string& question) {
       questions_.push_back(question);
@@ -135,7 +135,7 @@ class ClusterCommandsTest : public testing::Test {
   std::vector<std::string> questions_;
 };
 
-TEST_F(ClusterCommandsTest, StatusDevicesAndVariables) {
+TEST_F(ClusterCommandsTest, StatusDevicesAndVariablesArePrinted) {
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"status"}));
   EXPECT_THAT(text, HasSubstr("cluster c0ffee, coordinator /job:ps"));
   EXPECT_THAT(text, HasSubstr("1 of 2 tasks alive"));
@@ -201,7 +201,7 @@ TEST_F(ClusterCommandsTest, YesFlagOrNoTerminalSkipsQuestion) {
   EXPECT_EQ(task_.coordinator.num_shutdowns, 1);
 }
 
-TEST_F(ClusterCommandsTest, ResetOfAllAndOfDefaultContainers) {
+TEST_F(ClusterCommandsTest, AllOrDefaultContainersAreReset) {
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"reset", "--all", "--json"}));
   EXPECT_EQ(Json::parse(text)["containers"], Json({"model_1", "ps"}));
   ASSERT_OK_AND_ASSIGN(text, Run({"reset"}));
@@ -211,8 +211,9 @@ TEST_F(ClusterCommandsTest, ResetOfAllAndOfDefaultContainers) {
                           IsEmpty()));
 }
 
-// All of none is not the default ones.
-TEST_F(ClusterCommandsTest, ResetOfAllWithoutContainers) {
+// If there are no containers, --all clears none, and not the default containers
+// either.
+TEST_F(ClusterCommandsTest, ResetOfAllWithoutContainersSendsNothing) {
   task_.coordinator.cluster.tasks[0].resources.clear();
   ASSERT_OK_AND_ASSIGN(const std::string text,
                        Run({"reset", "--all"}, Saying(true)));
@@ -221,7 +222,8 @@ TEST_F(ClusterCommandsTest, ResetOfAllWithoutContainers) {
   EXPECT_THAT(questions_, IsEmpty());
 }
 
-// A coordinator has no devices, so sessions have their masters elsewhere.
+// A coordinator without devices cannot be a master, so the request is sent to a
+// task with devices.
 TEST_F(ClusterCommandsTest, ResetIsSentToTaskWithSessions) {
   Task coordinator(server_, "/job:coordinator/replica:0/task:0", order_);
   coordinator.coordinator.cluster = task_.coordinator.cluster;

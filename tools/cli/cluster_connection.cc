@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<ClusterConnection>> ClusterConnection::Create(
     Process& process, const std::string& target, absl::Duration timeout) {
   if (target.empty()) {
     return absl::InvalidArgumentError(
-        "which cluster? Give --target=zmq://host:port of any of its tasks, or "
+        "no cluster is given; use --target=zmq://host:port of any task, or "
         "set WEFT_TARGET");
   }
   const auto address = bus::Address::Parse(target);
@@ -106,7 +106,7 @@ absl::StatusOr<TaskStatus> ClusterConnection::MasterOf(
   }
   if (first != nullptr) return *first;
   return absl::FailedPreconditionError(
-      "no task of the cluster that has devices is alive");
+      "the cluster has no live task with devices");
 }
 
 }  // namespace weft::tools

@@ -1,8 +1,8 @@
-// ClusterConnection sends the requests of a command to a running cluster: any
-// of its tasks receives them, and forwards them to the coordinator.
+// ClusterConnection sends the requests of a command to a running cluster. Any
+// task of the cluster receives them and forwards them to the coordinator.
 //
-// Threads: one at a time; every call waits, at most for the timeout. Errors:
-// UNAVAILABLE names an unreachable target; otherwise the coordinator's.
+// Not thread-safe. Each call blocks, at most for the timeout. UNAVAILABLE names
+// an unreachable target. All other errors are those of the coordinator.
 #ifndef WEFT_TOOLS_CLI_CLUSTER_CONNECTION_H_
 #define WEFT_TOOLS_CLI_CLUSTER_CONNECTION_H_
 
@@ -23,8 +23,9 @@ namespace weft::tools {
 
 class ClusterConnection : private protocol::CoordinatorEvents {
  public:
-  // Does not wait for the connection. `process` must outlive it.
-  // INVALID_ARGUMENT for a missing or malformed target.
+  // Creates a connection without waiting until it is established. `process`
+  // must outlive the result. Returns INVALID_ARGUMENT if the target is missing
+  // or malformed.
   static absl::StatusOr<std::unique_ptr<ClusterConnection>> Create(
       Process& process, const std::string& target, absl::Duration timeout);
   ~ClusterConnection() override;
@@ -33,13 +34,14 @@ class ClusterConnection : private protocol::CoordinatorEvents {
   absl::StatusOr<protocol::PlacementReply> Place(
       const protocol::PlacementRequest& request);
   absl::Status Shutdown();
-  // As Session::Reset, by the master at `target`.
+  // Resets containers like Session::Reset, through the master at `target`.
   absl::Status Reset(const std::string& target,
                      const std::vector<std::string>& containers);
 
-  // Returns the task that would be a session's master: the connected one, if it
-  // has devices, otherwise the first live one that has. FAILED_PRECONDITION if
-  // there is none. REQUIRES: GetCluster has returned.
+  // Returns the task to use as the master of a session: the connected task if
+  // it has devices, or else the first live task with devices. Returns
+  // FAILED_PRECONDITION if there is no such task. REQUIRES: GetCluster has
+  // returned.
   absl::StatusOr<protocol::TaskStatus> MasterOf(
       const protocol::ClusterStatus& cluster) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -56,8 +58,8 @@ class ClusterConnection : private protocol::CoordinatorEvents {
   Process& process_;
   const absl::Duration timeout_;
   absl::Mutex mutex_;
-  std::string reached_ ABSL_GUARDED_BY(mutex_);  // task
-  // Declared last: its destructor ends all events.
+  std::string reached_ ABSL_GUARDED_BY(mutex_);  // the connected task
+  // Declared last, because its destructor ends all events.
   std::unique_ptr<protocol::CoordinatorClient> client_;
 };
 

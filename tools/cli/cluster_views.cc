@@ -24,7 +24,7 @@ using protocol::PlacedResource;
 using protocol::TaskState;
 using protocol::TaskStatus;
 
-// Resource::type_name of variables.
+// The Resource::type_name of variables.
 constexpr absl::string_view kVariable = "Var";
 
 const char* StateText(TaskState state) {
@@ -43,7 +43,7 @@ const char* StateText(TaskState state) {
 
 bool IsAlive(const TaskStatus& task) { return task.state == TaskState::kAlive; }
 
-// Saturates, because larger sums are meaningless.
+// Returns the sum. It saturates, because a larger sum would be meaningless.
 int64_t Add(int64_t a, int64_t b) {
   int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum)
@@ -67,7 +67,8 @@ int64_t NumResources(const TaskStatus& task) {
       [](const PlacedResource& resource) { return !IsOnlyDeclared(resource); });
 }
 
-// Only a value takes memory, and any value does unless it has no elements.
+// Returns whether the variable is initialized. A declared variable uses no
+// memory, and any value uses memory unless it has no elements.
 bool HasValue(const PlacedResource& variable) {
   const PartialShape& shape = variable.resource.shape;
   const bool is_empty =
@@ -76,7 +77,7 @@ bool HasValue(const PlacedResource& variable) {
   return variable.num_bytes > 0 || (is_empty && !IsOnlyDeclared(variable));
 }
 
-// "1 CPU, 2 GPU"
+// Returns the number of devices by type, for example "1 CPU, 2 GPU".
 std::string DeviceCounts(const TaskStatus& task) {
   std::map<std::string, int> counts;
   for (const DeviceAttributes& device : task.devices) {
@@ -87,7 +88,7 @@ std::string DeviceCounts(const TaskStatus& task) {
   });
 }
 
-// In the order of tasks, then of devices, containers and names.
+// Returns the resources sorted by task, device, container and name.
 std::vector<const PlacedResource*> Resources(const ClusterStatus& cluster) {
   std::vector<const PlacedResource*> result;
   for (const TaskStatus& task : cluster.tasks) {
@@ -106,7 +107,7 @@ std::vector<const PlacedResource*> Resources(const ClusterStatus& cluster) {
   return result;
 }
 
-// Null if the device does not report it.
+// Returns the memory use of a device, or null if the task does not report it.
 const DeviceUse* UseOf(const DeviceAttributes& device, const TaskStatus& task) {
   for (const DeviceUse& use : task.memory) {
     if (use.device == device.name) return &use;
@@ -185,7 +186,7 @@ std::string DevicesView(const ClusterStatus& cluster, Format format) {
     if (!IsAlive(task)) continue;
     for (const DeviceAttributes& device : task.devices) {
       const DeviceUse* const use = UseOf(device, task);
-      // 0 is not known.
+      // A limit of 0 means that the limit is unknown.
       table.AddRow(
           {device.name, device.device_type,
            device.memory_limit > 0 ? BytesText(device.memory_limit) : "",

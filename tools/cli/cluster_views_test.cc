@@ -25,8 +25,8 @@ PlacedResource Resource(const std::string& container, const std::string& name,
       .num_bytes = num_bytes};
 }
 
-// A parameter server with variables, a worker that has not joined, and a lost
-// one whose variables must not be shown.
+// Returns a cluster with a parameter server that has variables, a worker that
+// has not joined, and a lost worker whose variables must not be shown.
 ClusterStatus SampleCluster() {
   ClusterStatus cluster;
   cluster.cluster_uuid = "c0ffee";
@@ -53,7 +53,7 @@ ClusterStatus SampleCluster() {
   return cluster;
 }
 
-TEST(ClusterViewsTest, StatusTable) {
+TEST(ClusterViewsTest, StatusIsATable) {
   EXPECT_EQ(
       StatusView(SampleCluster(), Format::kTable),
       "cluster c0ffee, coordinator /job:ps/replica:0/task:0: 1 of 3 tasks "
@@ -66,7 +66,7 @@ TEST(ClusterViewsTest, StatusTable) {
       "/job:worker/replica:0/task:1  lost      zmq://localhost:2224\n");
 }
 
-TEST(ClusterViewsTest, StatusJson) {
+TEST(ClusterViewsTest, StatusIsJson) {
   const Json json = Json::parse(StatusView(SampleCluster(), Format::kJson));
   EXPECT_EQ(json["cluster_uuid"], "c0ffee");
   EXPECT_EQ(json["coordinator"], kPs);
@@ -84,7 +84,7 @@ TEST(ClusterViewsTest, StatusJson) {
   EXPECT_EQ(json["tasks"][2]["num_bytes"], 0);
 }
 
-TEST(ClusterViewsTest, Devices) {
+TEST(ClusterViewsTest, DevicesAreShown) {
   EXPECT_EQ(DevicesView(SampleCluster(), Format::kTable),
             "DEVICE                                 TYPE     MEMORY   "
             "IN USE     TOTAL  DESCRIPTION\n"
@@ -102,7 +102,7 @@ TEST(ClusterViewsTest, Devices) {
   EXPECT_EQ(json[1]["memory_total"], int64_t{80} << 30);
 }
 
-TEST(ClusterViewsTest, Variables) {
+TEST(ClusterViewsTest, VariablesAreShown) {
   EXPECT_EQ(VariablesView(SampleCluster(), "", Format::kTable),
             "NAME  CONTAINER  DEVICE                                 DTYPE  "
             "SHAPE        BYTES\n"
@@ -136,7 +136,7 @@ TEST(ClusterViewsTest, UninitializedVariablesAreMarked) {
             "[784,10]  no value\n");
   const Json json = Json::parse(VariablesView(cluster, "ps", Format::kJson));
   EXPECT_EQ(json[0]["has_value"], false);
-  // Declared resources are in no container yet.
+  // Resources that are only declared are not in a container yet.
   EXPECT_EQ(ContainersOf(cluster).size(), 1u);
   const Json status = Json::parse(StatusView(cluster, Format::kJson));
   EXPECT_EQ(status["tasks"][0]["num_resources"], 2);
@@ -154,7 +154,7 @@ TEST(ClusterViewsTest, UnknownVariableFieldsAreEmpty) {
   EXPECT_EQ(json[1]["dtype"], "");
 }
 
-TEST(ClusterViewsTest, Containers) {
+TEST(ClusterViewsTest, ContainersAreShown) {
   EXPECT_EQ(ContainersView(SampleCluster(), Format::kTable),
             "CONTAINER  TASKS  RESOURCES     BYTES\n"
             "model_1        1          1      40 B\n"
@@ -175,7 +175,7 @@ TEST(ClusterViewsTest, UnknownContainerErrorListsContainers) {
               StatusIs(absl::StatusCode::kNotFound, "there is none"));
 }
 
-TEST(ClusterViewsTest, NonUtf8NamesAndHugeSizes) {
+TEST(ClusterViewsTest, NonUtf8NamesAndHugeSizesAreHarmless) {
   ClusterStatus cluster = SampleCluster();
   cluster.tasks[0].resources[0].resource.name = "\xff\x1b";
   cluster.tasks[0].resources[0].num_bytes = std::numeric_limits<int64_t>::max();

@@ -12,7 +12,7 @@ namespace weft::tools {
 absl::Status CheckIsFile(FileSystem& files, const std::string& path) {
   if (!files.IsDirectory(path).value_or(false)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto names, files.ListDirectory(path));
-  std::string newest;  // the names begin with the time of their making
+  std::string newest;  // the names begin with their time of creation
   for (const std::string& name : names) {
     if (absl::StrContains(name, ".tfevents.")) newest = std::max(newest, name);
   }

@@ -9,8 +9,9 @@
 
 namespace weft::tools {
 
-// INVALID_ARGUMENT for a directory, naming its newest event file if it has one.
-// OK otherwise, also for a missing path.
+// Returns INVALID_ARGUMENT if `path` is a directory. The error names the newest
+// event file in it, if there is one. Returns OK otherwise, even if the path
+// does not exist.
 absl::Status CheckIsFile(FileSystem& files, const std::string& path);
 
 }  // namespace weft::tools

@@ -21,7 +21,7 @@ namespace {
 using summary::Event;
 using summary::SummaryValue;
 
-// The contents of an event file up to its end, or to the first corruption.
+// The events of a file up to its end, or up to the first corruption.
 struct Contents {
   std::vector<Event> events;
   absl::Status damage;
@@ -41,7 +41,8 @@ absl::StatusOr<Contents> ReadAll(FileSystem& files, const std::string& path) {
   }
 }
 
-// One line: what it is, its name, and the rest as text and as JSON.
+// One line of the output: the kind of event, its name, and its other fields as
+// text and as JSON.
 struct Line {
   std::string what;
   std::string name;
@@ -49,7 +50,8 @@ struct Line {
   Json json;
 };
 
-// JSON has no others.
+// Returns a number as JSON. Non-finite numbers become text, because JSON does
+// not support them.
 Json Number(double value) {
   if (std::isfinite(value)) return value;
   return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";

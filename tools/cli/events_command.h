@@ -10,9 +10,10 @@
 
 namespace weft::tools {
 
-// Returns a line for each value of a summary and for each other event, or JSON.
-// DATA_LOSS if the file is corrupt, with the events before the corruption and
-// its position. Other errors are those of opening or reading the file.
+// Returns one line for each value of a summary and for each other event, or
+// JSON. Returns DATA_LOSS if the file is corrupt; the error contains the events
+// before the corruption and its position. Other errors come from opening or
+// reading the file.
 absl::StatusOr<std::string> RunEventsCommand(FileSystem& files,
                                              const std::string& path,
                                              Format format);

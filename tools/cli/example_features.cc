@@ -14,7 +14,7 @@
 namespace weft::tools {
 namespace {
 
-// Exports have no longer chains of Identity nodes.
+// Maximum length of a chain of Identity nodes. Exports have shorter chains.
 constexpr int kMostIdentities = 100;
 
 absl::string_view NodeOf(absl::string_view tensor) {
@@ -28,8 +28,8 @@ class FeatureReader {
     for (const tf::NodeDef& node : graph.node()) nodes_[node.name()] = &node;
   }
 
-  // Returns the node that produces `tensor`, skipping Identity nodes; null if
-  // there is none.
+  // Returns the node that produces `tensor`, skipping Identity nodes, or null
+  // if there is no such node.
   const tf::NodeDef* Source(absl::string_view tensor) const {
     for (int i = 0; i < kMostIdentities; ++i) {
       const auto found = nodes_.find(NodeOf(tensor));
@@ -41,11 +41,11 @@ class FeatureReader {
     return nullptr;
   }
 
-  // INVALID_ARGUMENT for an invalid node, NOT_FOUND for keys that are not
-  // constants.
+  // Adds the features that a node parses. Returns INVALID_ARGUMENT for an
+  // invalid node, and NOT_FOUND if its keys are not constants.
   absl::Status Add(const tf::NodeDef& node, ExampleFeatures& features) const {
     const bool is_v2 = node.op() == "ParseExampleV2";
-    int input = 2;  // behind "serialized" and "names"
+    int input = 2;  // inputs 0 and 1 are "serialized" and "names"
     std::vector<std::string> sparse, dense, ragged;
     if (is_v2) {
       ASSIGN_OR_RETURN(sparse, KeysAt(node, input++));
@@ -70,7 +70,7 @@ class FeatureReader {
 
   absl::StatusOr<Tensor> ConstantAt(const tf::NodeDef& node, int input) const {
     if (input >= node.input_size()) {
-      return absl::InvalidArgumentError("an input is missing");
+      return absl::InvalidArgumentError("the ParseExample node lacks an input");
     }
     const tf::NodeDef* source = Source(node.input(input));
     if (source == nullptr || source->op() != "Const") {
@@ -78,23 +78,24 @@ class FeatureReader {
     }
     const auto value = source->attr().find("value");
     if (value == source->attr().end()) {
-      return absl::InvalidArgumentError("a constant has no value");
+      return absl::InvalidArgumentError("a Const node has no value");
     }
     return TensorFromProto(value->second.tensor(), HeapAllocator());
   }
 
-  // All keys in one input.
+  // Returns the keys of a node that has all of them in one input.
   absl::StatusOr<std::vector<std::string>> KeysAt(const tf::NodeDef& node,
                                                   int input) const {
     ASSIGN_OR_RETURN(const Tensor keys, ConstantAt(node, input));
     if (keys.dtype() != DT_STRING) {
-      return absl::InvalidArgumentError("keys are not strings");
+      return absl::InvalidArgumentError("the feature keys are not strings");
     }
     const auto texts = keys.flat<std::string>();
     return std::vector<std::string>(texts.begin(), texts.end());
   }
 
-  // An input for each key, as many as `attr` has types.
+  // Returns the keys of a node that has one input for each key. Their number is
+  // the number of types in `attr`.
   absl::StatusOr<std::vector<std::string>> KeysFrom(const tf::NodeDef& node,
                                                     const std::string& attr,
                                                     int& input) const {

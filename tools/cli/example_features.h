@@ -1,6 +1,7 @@
 // ExampleFeatures lists the features that a graph parses from Examples.
 //
-// Only for .cc files that hold protobuf messages. Stateless functions.
+// Only for .cc files that include protobuf messages. Threads: the functions
+// have no state.
 #ifndef WEFT_TOOLS_CLI_EXAMPLE_FEATURES_H_
 #define WEFT_TOOLS_CLI_EXAMPLE_FEATURES_H_
 
@@ -22,22 +23,25 @@ namespace tools {
 
 struct ExampleFeature {
   DataType dtype = DT_INVALID;
-  // Shape of the values in one Example; none: any number of them (a
+  // Shape of the values in one Example. nullopt means any number of values (a
   // VarLenFeature or RaggedFeature).
   std::optional<PartialShape> shape;
-  // For a feature with a shape: its value in Examples that lack it; none: the
-  // feature is required. A default that the graph computes has no elements.
+  // The value in Examples that lack the feature, if the feature has a shape.
+  // nullopt means that the feature is required. A default that the graph
+  // computes is represented by a tensor without elements.
   std::optional<Tensor> default_value;
 };
 using ExampleFeatures = std::map<std::string, ExampleFeature>;  // by key
 
-// Returns the features that nodes of op ParseExample or ParseExampleV2 read
-// from `tensor`, such as "input_example_tensor:0", or from an Identity of it.
-// Empty if there is no such node, or its keys are not constants.
+// Returns the features that nodes of op ParseExample or ParseExampleV2 parse
+// from `tensor`, such as "input_example_tensor:0", or from an Identity of that
+// tensor. Returns no features if there is no such node or its keys are not
+// constants.
 ExampleFeatures FeaturesParsedFrom(const tf::GraphDef& graph,
                                    const std::string& tensor);
 
-// "[2], default [0, 0]", "[], required" or "any number".
+// Describes the values of a feature, for example "[2], default [0, 0]", "[],
+// required" or "any number".
 std::string DescribeValues(const ExampleFeature& feature);
 
 }  // namespace tools

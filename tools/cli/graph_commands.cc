@@ -31,7 +31,7 @@ namespace {
 using protocol::ClusterStatus;
 using protocol::TaskStatus;
 
-// A device requested on the command line.
+// Parses a device that is given on the command line.
 absl::StatusOr<DeviceAttributes> WishedDevice(const std::string& text) {
   ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(text));
   if (!name.replica) name.replica = 0;
@@ -61,8 +61,8 @@ absl::StatusOr<Placement> PlaceOnDevices(const PlacementGraph& graph,
       [](const NamedResource&, const std::string&) { return false; }, options);
 }
 
-// As for a session of the connected task, with the cluster's existing
-// resources, but without registration.
+// Places the graph as for a session of the connected task, considering the
+// existing resources of the cluster. Registers no session.
 absl::StatusOr<Placement> PlaceOnCluster(Process& process, PlacementGraph graph,
                                          const Invocation& invocation) {
   ASSIGN_OR_RETURN(const auto connection,
@@ -81,7 +81,7 @@ absl::StatusOr<Placement> PlaceOnCluster(Process& process, PlacementGraph graph,
   return Placement{std::move(reply.devices), std::move(reply.reasons)};
 }
 
-// Positions in the graph of the nodes that were asked for.
+// Returns the ids of the nodes in `names`, where "all" stands for all nodes.
 absl::StatusOr<std::vector<int>> NodesToExplain(
     const Graph& graph, const std::vector<std::string>& names) {
   std::vector<int> ids;
@@ -124,7 +124,7 @@ std::string PlacementView(const Graph& graph, const std::vector<int>& ids,
 absl::StatusOr<std::string> Explain(Process& process, const GraphFile& file,
                                     const Invocation& invocation) {
   Graph graph(StandardOps());
-  // As a session's master places it.
+  // Expands functions as the master of a session does.
   FunctionExpander expander(graph, {.gradient = GradientFunction});
   RETURN_IF_ERROR(ImportGraphDef(file.graph_def, graph, {.adder = &expander}));
   ASSIGN_OR_RETURN(const std::vector<int> ids,

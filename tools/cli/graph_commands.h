@@ -1,8 +1,9 @@
-// The command `weft graph` for a graph file: shows its nodes, explains their
-// placement on a cluster, shows the effect of passes, and runs it.
+// Implements the command `weft graph` for a graph file. It shows the nodes of
+// the graph, explains their placement on a cluster, shows the effect of passes,
+// and runs the graph.
 //
-// Threads: functions wait for the cluster, if one is used, at most for the
-// call's timeout; a run waits for its steps.
+// Threads: the functions block. They wait for the cluster at most for the
+// timeout of the call, and without a limit for the steps of a run.
 #ifndef WEFT_TOOLS_CLI_GRAPH_COMMANDS_H_
 #define WEFT_TOOLS_CLI_GRAPH_COMMANDS_H_
 
@@ -15,8 +16,8 @@
 
 namespace weft::tools {
 
-// Returns the output. The cluster is not changed. NOT_FOUND names a missing
-// node; other errors are those of placement.
+// Runs the command and returns its output. Does not change the cluster.
+// NOT_FOUND names a missing node. Other errors are those of placement.
 absl::StatusOr<std::string> RunGraphCommand(Process& process, FileSystem& files,
                                             const std::string& path,
                                             const Invocation& invocation);

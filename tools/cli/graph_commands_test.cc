@@ -1,4 +1,4 @@
-// Graphs in files, as people see them, and where their nodes would go.
+// Tests the output of `weft graph` for its users, and the placement of nodes.
 #include "tools/cli/graph_commands.h"
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 constexpr char kPsCpu[] = "/job:ps/replica:0/task:0/device:CPU:0";
 constexpr char kWorkerCpu[] = "/job:worker/replica:0/task:1/device:CPU:0";
 
-// A variable on ps, and twice its value on a worker.
+// A graph with a variable on the ps and a node that doubles it on a worker.
 constexpr char kText[] = R"(
 node {
   name: "v" op: "VariableV2" device: "/job:ps"
@@ -60,7 +60,7 @@ class GraphCommandsTest : public testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(GraphCommandsTest, Nodes) {
+TEST_F(GraphCommandsTest, NodesAreListed) {
   Write("/g.pbtxt", kText);
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"graph", "/g.pbtxt"}));
   EXPECT_EQ(text,
@@ -83,7 +83,7 @@ TEST_F(GraphCommandsTest, Nodes) {
   EXPECT_EQ(json[2]["attrs"], Json({{"T", "DT_FLOAT"}}));
 }
 
-TEST_F(GraphCommandsTest, NodesByNameAndOp) {
+TEST_F(GraphCommandsTest, NodesAreListedByNameAndOp) {
   Write("/g.pbtxt", kText);
   const auto names = [&](const std::vector<std::string>& flags) {
     std::vector<std::string> words = {"graph", "show", "/g.pbtxt", "--json"};
@@ -105,7 +105,7 @@ TEST_F(GraphCommandsTest, NodesByNameAndOp) {
               StatusIs(absl::StatusCode::kInvalidArgument, "--name=(v"));
 }
 
-TEST_F(GraphCommandsTest, SerialisedGraphsAndUnknownOps) {
+TEST_F(GraphCommandsTest, SerializedGraphsAndUnknownOpsAreListed) {
   ASSERT_OK_AND_ASSIGN(
       const GraphFile file,
       ReadGraphFile("x.pbtxt", "node { name: \"a\" op: \"NobodyKnowsThis\" }"));
@@ -155,7 +155,8 @@ TEST_F(GraphCommandsTest, FilesWithoutGraphAreRejected) {
               StatusIs(absl::StatusCode::kFailedPrecondition, "/folder"));
 }
 
-// Two constants whose sum is used twice, through an Identity.
+// A graph with two constants. Their sum is used twice through an Identity, so
+// passes can fold it.
 constexpr char kFoldable[] = R"(
 node { name: "one" op: "Const"
   attr { key: "dtype" value { type: DT_FLOAT } }
@@ -172,7 +173,7 @@ node { name: "other" op: "Neg" input: "y"
   attr { key: "T" value { type: DT_FLOAT } } }
 )";
 
-TEST_F(GraphCommandsTest, StatsBeforeAndAfterThePasses) {
+TEST_F(GraphCommandsTest, StatsShowNodesBeforeAndAfterPasses) {
   Write("/g.pbtxt", kFoldable);
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"graph", "stats", "/g.pbtxt"}));
   EXPECT_THAT(text, HasSubstr("nodes"));
@@ -186,7 +187,7 @@ TEST_F(GraphCommandsTest, StatsBeforeAndAfterThePasses) {
   EXPECT_EQ(json["devices"][kWorkerCpu], Json({{"before", 3}, {"after", 2}}));
 }
 
-TEST_F(GraphCommandsTest, StatsOfAStep) {
+TEST_F(GraphCommandsTest, StatsOfAStepShowItsNodesOnly) {
   Write("/g.pbtxt", kFoldable);
   ASSERT_OK_AND_ASSIGN(const std::string text,
                        Run({"graph", "stats", "/g.pbtxt", "two:0"}, false));
@@ -203,7 +204,7 @@ TEST_F(GraphCommandsTest, ExplainShowsDeviceAndReason) {
   const Json json = Json::parse(text);
   ASSERT_EQ(json.size(), 3u);
   EXPECT_EQ(json[0]["device"], kPsCpu);
-  EXPECT_EQ(json[1]["device"], kPsCpu);  // colocated
+  EXPECT_EQ(json[1]["device"], kPsCpu);  // colocated with the variable
   EXPECT_EQ(json[2]["device"], kWorkerCpu);
   for (const Json& node : json) {
     EXPECT_THAT(node["reason"].get<std::string>(), Not(IsEmpty()));

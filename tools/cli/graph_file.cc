@@ -20,8 +20,8 @@
 namespace weft::tools {
 namespace {
 
-// A serialised graph with a node has bytes that no text has: its fields are
-// numbered 0x12, 0x1a and so on.
+// Returns whether the content is text. A serialized graph with a node is not
+// text, because its fields have tags such as 0x12 and 0x1a.
 bool IsText(const std::string& content) {
   return std::none_of(content.begin(), content.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -30,7 +30,8 @@ bool IsText(const std::string& content) {
   });
 }
 
-// Takes the graph out, rid of what is newer than our ops and does nothing.
+// Takes the graph out of a MetaGraphDef. Removes attrs that are unknown here if
+// they have the default of the writer's op.
 tf::GraphDef GraphOf(tf::MetaGraphDef& meta) {
   tf::GraphDef graph = std::move(*meta.mutable_graph_def());
   DropNewDefaults(meta.meta_info_def().stripped_op_list(), *StandardOps(),
@@ -38,8 +39,9 @@ tf::GraphDef GraphOf(tf::MetaGraphDef& meta) {
   return graph;
 }
 
-// Bytes of one message often are bytes of another one, with fields that make
-// no sense.
+// Returns whether a graph looks valid after parsing. The bytes of another
+// message type can often be parsed as a GraphDef, but then its fields are
+// meaningless.
 bool MakesSense(const tf::GraphDef& graph) {
   if (!graph.GetReflection()->GetUnknownFields(graph).empty() &&
       graph.node().empty()) {
@@ -63,9 +65,9 @@ absl::Status ItIsASavedModel() {
       "DIR` shows it, and `weft predict --model=DIR` runs it");
 }
 
-// Allows fields of newer writers, as in the binary form. A text with only
-// unknown fields must not pass as an empty graph, nor one with a misspelled
-// name.
+// Parses a GraphDef as text, ignoring fields of newer writers as in the binary
+// form. Text with only unknown fields, or with a misspelled field name, is an
+// error.
 absl::StatusOr<tf::GraphDef> ParseNewerText(const std::string& content,
                                             const absl::Status& strict) {
   tf::GraphDef graph;
@@ -102,7 +104,8 @@ absl::StatusOr<tf::GraphDef> ParseBinary(const std::string& content) {
   if (content.size() > std::numeric_limits<int>::max()) {
     return absl::InvalidArgumentError("a GraphDef is no larger than 2 GiB");
   }
-  // A file is tried as either, and protobuf would log what the wrong one is.
+  // The content is parsed as one message type after the other. Protobuf would
+  // log an error for each wrong type.
   const google::protobuf::LogSilencer silence;
   tf::GraphDef graph;
   if (graph.ParseFromString(content) && MakesSense(graph)) return graph;
@@ -117,7 +120,7 @@ absl::StatusOr<tf::GraphDef> ParseBinary(const std::string& content) {
     return ItIsASavedModel();
   }
   return absl::InvalidArgumentError(
-      "not a serialised GraphDef or MetaGraphDef, or damaged");
+      "not a serialised GraphDef or MetaGraphDef, or corrupt");
 }
 
 // Calls `visit` with the nodes of the graph and of each of its functions.

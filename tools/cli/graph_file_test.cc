@@ -1,4 +1,4 @@
-// Every form a graph comes in, and files that hold none.
+// Tests reading graphs in all file formats, and files that contain no graph.
 #include "tools/cli/graph_file.h"
 
 #include <string>
@@ -38,8 +38,8 @@ constexpr char kGraph[] = R"pb(
   }
   versions { producer: 24 })pb";
 
-// As written by Saver.export_meta_graph; the writer's Neg has an attr that ours
-// lacks.
+// A MetaGraphDef as Saver.export_meta_graph writes it. The writer's op Neg has
+// an attr that Weft's op lacks.
 constexpr char kMetaGraph[] = R"pb(
   meta_info_def {
     meta_graph_version: "first"
@@ -100,19 +100,19 @@ void ExpectXAndY(const absl::StatusOr<GraphFile>& file) {
   EXPECT_EQ(graph.node(1).attr().count("mode"), 0u);
 }
 
-TEST(GraphFileTest, ReadsEveryForm) {
+TEST(GraphFileTest, AllFormatsAreRead) {
   ExpectXAndY(ReadGraphFile("g.pb", Bytes<tf::GraphDef>(kGraph)));
   ExpectXAndY(ReadGraphFile("g.meta", Bytes<tf::MetaGraphDef>(kMetaGraph)));
   ExpectXAndY(ReadGraphFile("g.pbtxt", kGraph));
   ExpectXAndY(ReadGraphFile("g.pbtxt", kMetaGraph));
-  // The contents count, not the file name.
+  // The format is detected from the content, not from the file name.
   ExpectXAndY(ReadGraphFile("g.meta", kMetaGraph));
   ExpectXAndY(ReadGraphFile("g.pb", kGraph));
   ExpectXAndY(ReadGraphFile("graph", Bytes<tf::MetaGraphDef>(kMetaGraph)));
 }
 
-// No part of a MetaGraphDef but the graph is needed.
-TEST(GraphFileTest, ReadsBareMetaGraphs) {
+// All fields of a MetaGraphDef except the graph may be missing.
+TEST(GraphFileTest, MetaGraphsWithOnlyAGraphAreRead) {
   tf::MetaGraphDef meta;
   ASSERT_OK(ParseTextProto(kMetaGraph, meta, {}));
   meta.clear_meta_info_def();
@@ -125,7 +125,7 @@ TEST(GraphFileTest, ReadsBareMetaGraphs) {
   ExpectXAndY(ReadGraphFile("g.meta", meta.SerializeAsString()));
 }
 
-TEST(GraphFileTest, ReadsGraphsWithoutNodes) {
+TEST(GraphFileTest, GraphsWithoutNodesAreRead) {
   ASSERT_OK_AND_ASSIGN(GraphFile file, ReadGraphFile("g.pb", ""));
   EXPECT_THAT(file.nodes, IsEmpty());
   ASSERT_OK_AND_ASSIGN(
@@ -147,7 +147,7 @@ TEST(GraphFileTest, OtherContentsAreRejected) {
               StatusIs(kInvalid, "GraphDef: line 2"));
   EXPECT_THAT(ReadGraphFile("g.pbtxt", "graph_def {\n node {\n name: }"),
               StatusIs(kInvalid, "MetaGraphDef: line 3"));
-  // A SavedModel: a number, then MetaGraphDefs.
+  // A serialized SavedModel consists of its version number and MetaGraphDefs.
   const std::string meta = Bytes<tf::MetaGraphDef>(kMetaGraph);
   ASSERT_LT(meta.size(), 16384u);
   const std::string saved_model = std::string("\x08\x01\x12") +
@@ -173,7 +173,7 @@ TEST(GraphFileTest, FieldsOfNewerWritersAreIgnored) {
               StatusIs(kInvalid, "GraphDef: line 1"));
 }
 
-TEST(GraphFileTest, UnknownOpsAreFound) {
+TEST(GraphFileTest, UnknownOpsAreMarked) {
   ASSERT_OK_AND_ASSIGN(
       const GraphFile file,
       ReadGraphFile("g.pbtxt",
@@ -197,7 +197,8 @@ TEST(GraphFileTest, DevicesAreCleared) {
   EXPECT_EQ(file.graph_def.find("gpu"), std::string::npos);
 }
 
-// A truncated file is not a graph, or one with fewer nodes; it must not crash.
+// A truncated file is either rejected or read as a graph with fewer nodes. It
+// must not crash the program.
 TEST(GraphFileTest, TruncatedFilesDoNotCrash) {
   for (const std::string& bytes :
        {Bytes<tf::GraphDef>(kGraph), Bytes<tf::MetaGraphDef>(kMetaGraph)}) {

@@ -21,7 +21,8 @@
 namespace weft::tools {
 namespace {
 
-// Names in full, so that "x" and "x:0" are the same.
+// The parsed names and values of a run. Tensor names include the output index,
+// so that "x" and "x:0" are equal.
 struct Step {
   std::vector<std::pair<std::string, Tensor>> feeds;
   std::vector<std::string> inits;
@@ -29,8 +30,9 @@ struct Step {
   std::vector<std::string> targets;
 };
 
-// An empty list says nothing of the sizes of its elements: [] is a batch of
-// shape [0, 2] for a tensor of shape [?, 2]. Sizes that are not known are 0.
+// Gives an empty list the sizes that its elements would have. For a tensor of
+// shape [?, 2], the list [] becomes a batch of shape [0, 2]. Unknown sizes
+// become 0.
 Tensor WithSizesOf(const PartialShape& shape, Tensor value) {
   const int rank = value.rank();
   if (rank == 0 || value.dim(rank - 1) != 0 || !shape.has_rank()) return value;
@@ -106,7 +108,7 @@ absl::StatusOr<std::vector<Tensor>> RunStep(Session& session, const Step& step,
   return session.RunNamed(step.feeds, step.fetches, step.targets, options);
 }
 
-// Innermost lists on a line of their own.
+// Appends `json` with each innermost list on its own line.
 void AppendRows(const Json& json, const std::string& indent,
                 std::string& text) {
   const bool is_nested = json.is_array() && !json.empty() && json[0].is_array();
@@ -178,7 +180,8 @@ absl::StatusOr<std::string> RunGraph(Process& process, const GraphFile& file,
   options.process = &process;
   options.allow_soft_placement = invocation.allow_soft_placement;
   options.connect_timeout = invocation.timeout;
-  // A WEFT_TARGET that is there for other commands runs nothing.
+  // WEFT_TARGET alone does not select a cluster here, because it may be set for
+  // other commands.
   const std::string target = invocation.target_given ? invocation.target : "";
   ASSIGN_OR_RETURN(const auto session,
                    Session::Connect(target, scope, options));

@@ -1,6 +1,6 @@
-// Runs a part of a graph file, in this process or on a cluster.
+// RunGraph runs a part of a graph file, in this process or on a cluster.
 //
-// Threads: waits for the steps.
+// Threads: blocks until the steps have ended.
 #ifndef WEFT_TOOLS_CLI_GRAPH_RUN_H_
 #define WEFT_TOOLS_CLI_GRAPH_RUN_H_
 
@@ -13,10 +13,10 @@
 
 namespace weft::tools {
 
-// Runs each node of invocation.inits separately, in order, then the fetches in
-// one step; a fetch of a node without outputs runs it. All steps are fed. Shows
-// the fetched values, with types and shapes. Errors name the flag, or are the
-// session's.
+// Runs each node of invocation.inits separately, in order, and then the fetches
+// in one step. A fetch of a node without outputs only runs it. All steps get
+// the feeds. Returns a text with the fetched values, their types and shapes.
+// Errors name the flag, or are those of the session.
 absl::StatusOr<std::string> RunGraph(Process& process, const GraphFile& file,
                                      const Invocation& invocation);
 

@@ -1,4 +1,4 @@
-// Running parts of graph files, and errors of feeds and fetches.
+// Tests running parts of graph files, and errors in feeds and fetches.
 #include "tools/cli/graph_run.h"
 
 #include <string>
@@ -30,8 +30,8 @@ MATCHER_P(Gives, value, "") {
   return arg.ok() && *arg == value;
 }
 
-// y = w x, where w is a variable that begins as [[1, 2], [3, 4]]; and what
-// other types there are.
+// A graph with y = w x, where the variable w has the initial value [[1, 2], [3,
+// 4]], and with nodes of other types.
 constexpr char kText[] = R"pb(
   node {
     name: "x"
@@ -251,7 +251,7 @@ class GraphRunTest : public testing::Test {
   std::string file_;
 };
 
-TEST_F(GraphRunTest, ShowsFetchedTensors) {
+TEST_F(GraphRunTest, FetchedTensorsArePrinted) {
   ASSERT_OK_AND_ASSIGN(
       const std::string text,
       Run({"--init=init", "--feed=x=[[1, 2], [0.5, 0]]", "--fetch=y,w:0"}));
@@ -264,7 +264,7 @@ TEST_F(GraphRunTest, ShowsFetchedTensors) {
             " [3.0, 4.0]]\n");
 }
 
-TEST_F(GraphRunTest, ShowsJson) {
+TEST_F(GraphRunTest, FetchedTensorsArePrintedAsJson) {
   ASSERT_OK_AND_ASSIGN(const std::string text,
                        Run({"--json", "--feed=n=[4, 5]", "--feed",
                             "s=\"hello\"", "minus_n", "same:0", "parts:1"}));
@@ -274,7 +274,8 @@ TEST_F(GraphRunTest, ShowsJson) {
     {"name": "parts:1", "dtype": "int32", "shape": [1], "value": [5]}])"));
 }
 
-// One after another: the variable is there before something is added to it.
+// The nodes of --init run one after the other, so the variable is initialized
+// before a value is added to it.
 TEST_F(GraphRunTest, InitsRunInOrder) {
   ASSERT_OK_AND_ASSIGN(
       const std::string text,
@@ -320,7 +321,7 @@ TEST_F(GraphRunTest, LargeValuesAreTruncatedOnTerminals) {
   EXPECT_EQ(Json::parse(json)[0]["value"][1].size(), 600u);
 }
 
-TEST_F(GraphRunTest, RunsMetaGraphs) {
+TEST_F(GraphRunTest, MetaGraphsAreRun) {
   tf::MetaGraphDef meta;
   ASSERT_OK(ParseTextProto(kText, *meta.mutable_graph_def()));
   meta.mutable_meta_info_def()->set_tensorflow_version("1.15.0");
@@ -389,7 +390,7 @@ TEST_F(GraphRunTest, UnrunnableFilesAreRejected) {
 
 class TextGraphTest : public GraphRunTest {
  protected:
-  // The value that the only fetch has, or the error.
+  // Runs a graph with one fetch. Returns the value as text, or the error.
   absl::StatusOr<std::string> RunText(const std::string& text,
                                       std::vector<std::string> flags) {
     Write(file_, text);
@@ -411,7 +412,7 @@ class TextGraphTest : public GraphRunTest {
   }
 };
 
-TEST_F(TextGraphTest, UnknownOpsOffThePathDoNotMatter) {
+TEST_F(TextGraphTest, UnknownOpsThatDoNotRunAreIgnored) {
   const std::string text = absl::StrCat(
       Float("x", "Placeholder", ""), Float("y", "Square", "input: 'x'"),
       Float("post", "BoxDecoderX", "input: 'y'"),
@@ -422,12 +423,12 @@ TEST_F(TextGraphTest, UnknownOpsOffThePathDoNotMatter) {
   for (const char* fetch : {"post", "post:0", "post:1", "post:5", "after"}) {
     EXPECT_THAT(RunText(text, {"--feed=x=3", "--fetch", fetch}), fails);
   }
-  // Fed, the op is not needed.
+  // If its output is fed, the op is not needed.
   EXPECT_THAT(RunText(text, {"--feed=post:1=4", "--fetch=after"}),
               Gives("-4.0"));
 }
 
-TEST_F(TextGraphTest, AssignOfAFrozenVariableDoesNotMatter) {
+TEST_F(TextGraphTest, AssignToFrozenVariableIsIgnored) {
   const std::string text = absl::StrCat(
       Two("w"), Float("w/Assign", "Assign", "input: 'w' input: 'w'"),
       Float("y", "Square", "input: 'w'"));
@@ -449,7 +450,7 @@ TEST_F(TextGraphTest, OldPlaceholdersAcceptAnyShape) {
               StatusIs(kInvalid, "Cannot feed value of shape (2,)"));
 }
 
-TEST_F(TextGraphTest, QuantizedTensorsAreData) {
+TEST_F(TextGraphTest, QuantizedTensorsAreAccepted) {
   const std::string text =
       "node { name: 'q' op: 'Const' attr { key: 'dtype' value { type: "
       "DT_QUINT8 } } attr { key: 'value' value { tensor { dtype: DT_QUINT8 "
@@ -480,7 +481,7 @@ TEST_F(TextGraphTest, DevicesAreCleared) {
   EXPECT_THAT(RunText(text, {"--fetch=y", "--clear_devices"}), Gives("4.0"));
 }
 
-// A warning on stderr says so.
+// The attr is ignored with a warning on stderr.
 TEST_F(TextGraphTest, UnknownAttrsAreIgnored) {
   const std::string text = absl::StrCat(
       Two("w"),

@@ -19,7 +19,8 @@ std::string AttrsText(const GraphFile::Node& node) {
   return absl::StrJoin(node.attrs, ", ", absl::PairFormatter("="));
 }
 
-// The ops among the nodes that no kernel of ours can run; empty without any.
+// Lists the ops in `nodes` for which Weft has no kernel. Returns "" if there
+// are none.
 std::string UnknownOpsText(const std::vector<const GraphFile::Node*>& nodes) {
   std::map<std::string, int64_t> counts;
   for (const GraphFile::Node* node : nodes) {

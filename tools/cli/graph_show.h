@@ -1,6 +1,6 @@
-// Lists the nodes of a graph file, one line each.
+// GraphNodesView lists the nodes of a graph file, one line for each node.
 //
-// Stateless functions.
+// Threads: the functions have no state.
 #ifndef WEFT_TOOLS_CLI_GRAPH_SHOW_H_
 #define WEFT_TOOLS_CLI_GRAPH_SHOW_H_
 
@@ -12,8 +12,9 @@
 
 namespace weft::tools {
 
-// Lists nodes whose name contains the invocation's pattern, if any, and whose
-// op is one of its ops, if any. INVALID_ARGUMENT for an invalid pattern.
+// Lists the nodes whose name contains the pattern of the invocation and whose
+// op is one of its ops. Without a pattern or ops, all names or ops match.
+// Returns INVALID_ARGUMENT for an invalid pattern.
 absl::StatusOr<std::string> GraphNodesView(const GraphFile& file,
                                            const Invocation& invocation);
 

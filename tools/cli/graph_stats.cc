@@ -29,10 +29,11 @@ struct Stats {
   int64_t constant_bytes = 0;
   std::map<std::string, int64_t> by_op;
   std::map<std::string, int64_t> by_device;
-  std::map<std::string, int64_t> by_unknown_op;  // of those that cannot run
+  // nodes whose ops have no kernel
+  std::map<std::string, int64_t> by_unknown_op;
 };
 
-// One count, before and after.
+// A count before and after the passes.
 struct Change {
   int64_t before = 0;
   int64_t after = 0;
@@ -42,7 +43,7 @@ using Changes = std::map<std::string, Change>;
 Stats StatsOf(const Graph& graph) {
   Stats stats;
   for (const Node* node : graph.nodes()) {
-    // The _Retval nodes of a step are not in the file.
+    // The graph of a step has _Retval nodes, which the file does not have.
     if (node->type() == "_Retval") continue;
     ++stats.nodes;
     ++stats.by_op[node->type()];

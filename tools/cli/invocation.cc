@@ -119,10 +119,12 @@ Of a graph:
 struct Flag {
   absl::string_view name;
   bool takes_value = false;
-  absl::string_view commands;  // with the flag, surrounded by blanks
-  // For graph and checkpoint: the verb that has the flag; empty: all.
+  // commands that accept the flag, each surrounded by blanks
+  absl::string_view commands;
+  // For the commands graph and checkpoint, the verb that accepts the flag.
+  // Empty means all verbs.
   absl::string_view verb;
-  // INVALID_ARGUMENT for an invalid value.
+  // Sets the value. Returns INVALID_ARGUMENT if it is invalid.
   absl::Status (*set)(const std::string& value, Invocation& invocation);
 };
 
@@ -168,7 +170,7 @@ absl::Status SetTolerance(absl::string_view flag, const std::string& value,
       absl::StrCat(flag, "=", value, " is not a tolerance; write 1e-6"));
 }
 
-// No name of a tensor has a "=".
+// The text is split at the first "=", because tensor names contain no "=".
 absl::Status AddFeed(const std::string& value, Invocation& invocation) {
   const size_t equals = value.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -348,7 +350,8 @@ absl::StatusOr<const Flag*> FindFlag(absl::string_view name,
                    near.Suggestion()));
 }
 
-// A flag as written, until the command that uses it is known.
+// The words of the command line, read one after the other. Flags remain text
+// until the command that uses them is known.
 class Words {
  public:
   explicit Words(const std::vector<std::string>& words) : words_(words) {}
@@ -386,7 +389,8 @@ absl::Status TakeFlag(Words& words, Invocation& invocation,
   return flag->set(value, invocation);
 }
 
-// Parses the words after the command. `used` receives the flags.
+// Parses the words after the command. Appends the flags that it finds to
+// `used`.
 absl::Status TakeRest(Words& words, Invocation& invocation,
                       std::vector<const Flag*>& used) {
   while (!words.AtEnd()) {
@@ -433,7 +437,7 @@ absl::Status SetGraphVerb(absl::string_view verb,
     }
     if (invocation.fetches.empty() && invocation.inits.empty()) {
       return absl::InvalidArgumentError(
-          "`weft graph run` needs something to run: --fetch=NAME");
+          "`weft graph run` needs a node to run: --fetch=NAME");
     }
   }
   return absl::OkStatus();
@@ -450,14 +454,15 @@ absl::Status CheckFlagsOfVerb(absl::string_view command, absl::string_view verb,
   return absl::OkStatus();
 }
 
-// `graph VERB FILE [NAME...]`; `graph FILE` shows it. What the names mean is
-// the verb's; `graph FILE --explain=NODE` explains, too.
+// Parses `graph VERB FILE [NAME...]`. The verb determines the meaning of the
+// names. `graph FILE` means show, and `graph FILE --explain=NODE` means
+// explain.
 absl::Status TakeGraphVerb(Invocation& invocation,
                            const std::vector<const Flag*>& used) {
   auto& arguments = invocation.arguments;
   std::string verb = invocation.explain.empty() ? "show" : "explain";
   std::vector<std::string> names;
-  // Alone it is a file of that name.
+  // A single argument is the name of a file, even if it equals a verb.
   if (arguments.size() > 1 &&
       Has(" show explain stats run ", arguments.front())) {
     verb = arguments.front();
@@ -471,7 +476,7 @@ absl::Status TakeGraphVerb(Invocation& invocation,
   return SetGraphVerb(verb, names, invocation);
 }
 
-// `checkpoint VERB PATH ...`.
+// Parses `checkpoint VERB PATH ...`.
 absl::Status TakeCheckpointVerb(Invocation& invocation,
                                 const std::vector<const Flag*>& used) {
   const std::map<std::string, size_t> verbs = {
@@ -480,7 +485,7 @@ absl::Status TakeCheckpointVerb(Invocation& invocation,
   const auto verb = arguments.empty() ? verbs.end() : verbs.find(arguments[0]);
   if (verb == verbs.end()) {
     return absl::InvalidArgumentError(
-        "`weft checkpoint` does ls, show, verify, diff or convert: `weft "
+        "`weft checkpoint` needs ls, show, verify, diff or convert: `weft "
         "checkpoint ls PATH`");
   }
   invocation.checkpoint_verb = verb->first;
@@ -494,7 +499,7 @@ absl::Status TakeCheckpointVerb(Invocation& invocation,
   return CheckFlagsOfVerb("checkpoint", verb->first, used);
 }
 
-// `saved_model show DIR`.
+// Parses `saved_model show DIR`.
 absl::Status TakeSavedModelVerb(Invocation& invocation) {
   auto& arguments = invocation.arguments;
   if (arguments.size() == 2 && arguments[0] == "show") {
@@ -502,7 +507,7 @@ absl::Status TakeSavedModelVerb(Invocation& invocation) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "`weft saved_model` shows one: `weft saved_model show DIR`");
+      "`weft saved_model` needs the verb show: `weft saved_model show DIR`");
 }
 
 absl::Status CheckPredict(const Invocation& invocation) {
@@ -535,7 +540,7 @@ absl::Status CheckArguments(const Invocation& invocation) {
   if (command == "reset") {
     if (count == 0 || !invocation.all) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "reset: either --all or names of containers");
+        "reset takes either --all or names of containers");
   }
   if (count == 0 || command == "help" || command == "checkpoint" ||
       command == "saved_model") {
@@ -564,7 +569,7 @@ absl::StatusOr<Invocation> ParseInvocation(
   invocation.target = surroundings.target;
   invocation.format = surroundings.is_terminal ? Format::kTable : Format::kJson;
   Words words(arguments);
-  if (words.AtEnd()) return absl::InvalidArgumentError("a command is missing");
+  if (words.AtEnd()) return absl::InvalidArgumentError("no command is given");
   invocation.command = words.Take();
   if (invocation.command == "--help" || invocation.command == "-h") {
     invocation.command = "help";

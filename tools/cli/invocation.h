@@ -1,7 +1,8 @@
 // Invocation is the parsed command line of `weft`: a command, its arguments and
-// flags.
+// its flags.
 //
-// A value type, not thread-safe. INVALID_ARGUMENT explains invalid calls.
+// A value type, not thread-safe. INVALID_ARGUMENT explains invalid command
+// lines.
 #ifndef WEFT_TOOLS_CLI_INVOCATION_H_
 #define WEFT_TOOLS_CLI_INVOCATION_H_
 
@@ -18,73 +19,75 @@ namespace weft::tools {
 enum class Format { kTable, kJson };
 
 struct Invocation {
-  std::string command;                 // "status"; "help" where help is wanted
-  std::vector<std::string> arguments;  // not flags
-  // --target, or the environment's; may be empty.
+  std::string command;  // for example "status"; "help" if help was requested
+  std::vector<std::string> arguments;  // without flags
+  // The value of --target, or of WEFT_TARGET. May be empty.
   std::string target;
-  bool target_given = false;  // by the flag
+  bool target_given = false;  // whether the flag --target was given
   absl::Duration timeout = absl::Seconds(5);
   bool timeout_given = false;
   Format format = Format::kTable;
   bool yes = false;
   bool all = false;
   std::string container;
-  // Nodes by name, or "all".
+  // graph explain: names of nodes, or "all".
   std::vector<std::string> explain;
   std::vector<std::string> devices;
-  // top: time between two polls, and whether to print one view only.
+  // top: the time between two polls, and whether to print only one view.
   absl::Duration interval = absl::Seconds(1);
   bool once = false;
-  // graph stats: statistics of a step that needs these; empty: of the whole
+  // graph stats: tensors or nodes of the step to count. Empty means the whole
   // graph.
   bool stats = false;
   std::vector<std::string> wanted;
   bool allow_soft_placement = false;
   // graph, predict: ignores device requests in the file.
   bool clear_devices = false;
-  // graph show: nodes whose names match an RE2 regular expression, and whose op
-  // is one of these; empty: all.
+  // graph show: a regular expression (RE2) for names of nodes, and the ops to
+  // show. If empty, all names or ops match.
   std::string name_pattern;
   std::vector<std::string> ops;
-  // graph run: tensors by name with their values as JSON, and what to run.
+  // graph run: tensors by name with their values as JSON, and the nodes to run.
   bool run = false;
   std::vector<std::pair<std::string, std::string>> feeds;
   std::vector<std::string> fetches;
   std::vector<std::string> inits;
-  // checkpoint: ls, show, verify, diff or convert. `arguments` are its paths,
-  // for show followed by the tensor's name.
+  // checkpoint: ls, show, verify, diff or convert. `arguments` contains the
+  // paths and, for show, the name of a tensor after the path.
   std::string checkpoint_verb;
-  std::string slice;    // show: "0,5:-"; empty: all
-  int64_t limit = 100;  // show: so many elements
-  double atol = 0;      // diff
+  std::string slice;    // show: for example "0,5:-"; empty: all
+  int64_t limit = 100;  // show: number of elements to print
+  double atol = 0;      // diff: absolute tolerance
   double rtol = 0;
-  bool merge = false;                // convert: no tensor stays in slices
+  bool merge = false;  // convert: merges slices into whole tensors
   std::vector<std::string> parts;    // convert: "NAME=AXIS:COUNT"
   std::vector<std::string> renames;  // convert: "OLD=NEW"
-  std::string tag;                   // trace: of an event file; empty: the last
-  // predict: path of the model; a signature and tags of a graph, by default the
-  // serving ones, or the only graph. The request is in a file, or "-", standard
-  // input.
+  std::string tag;  // trace: tag of a run in an event file; empty: the last run
+  // predict: path of the model, its signature, and the tags of its graph. By
+  // default the signature is "serving_default", and the graph is the one for
+  // serving or the only one. The request is in a file, or in standard input for
+  // "-".
   std::string model;
   std::string signature;
   std::vector<std::string> tags;
-  bool tags_given = false;  // perhaps none
+  bool tags_given = false;  // whether --tags was given, possibly without tags
   std::string request_file;
 };
 
-// Surroundings provides the defaults of a call.
+// Surroundings provides defaults that depend on the environment of the program.
 struct Surroundings {
-  std::string target;        // the environment variable WEFT_TARGET
-  bool is_terminal = false;  // where the output goes
+  std::string target;        // value of the environment variable WEFT_TARGET
+  bool is_terminal = false;  // whether the output is a terminal
 };
 
-// `arguments` excludes the program's name. Flags may be anywhere, as --name,
-// --name=value or --name value; after "--" there are none.
+// Parses a command line. `arguments` excludes the program's name. Flags may be
+// anywhere, as --name, --name=value or --name value. After "--", all words are
+// arguments.
 absl::StatusOr<Invocation> ParseInvocation(
     const std::vector<std::string>& arguments,
     const Surroundings& surroundings);
 
-// Usage text: commands and flags.
+// Returns the usage text with all commands and flags.
 std::string Usage();
 
 }  // namespace weft::tools

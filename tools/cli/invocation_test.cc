@@ -14,7 +14,7 @@ absl::StatusOr<Invocation> Parse(const std::vector<std::string>& arguments) {
   return ParseInvocation(arguments, {.is_terminal = true});
 }
 
-TEST(InvocationTest, FlagsStandAnywhereInEitherForm) {
+TEST(InvocationTest, FlagsMayBeAnywhereInEitherForm) {
   ASSERT_OK_AND_ASSIGN(
       const Invocation call,
       Parse({"reset", "--target=zmq://a:1", "model_1", "--timeout", "200ms",
@@ -28,7 +28,8 @@ TEST(InvocationTest, FlagsStandAnywhereInEitherForm) {
   EXPECT_EQ(call.format, Format::kJson);
 }
 
-// --json is the request of predict, and the output format of other commands.
+// --json names the request for predict, and selects the output format for other
+// commands.
 TEST(InvocationTest, PredictAndShowParseModelFlags) {
   ASSERT_OK_AND_ASSIGN(Invocation call,
                        Parse({"predict", "--model=/m", "--json", "-",
@@ -64,7 +65,7 @@ TEST(InvocationTest, EnvironmentProvidesDefaults) {
   EXPECT_EQ(call.format, Format::kTable);
 }
 
-TEST(InvocationTest, NoFlagsAfterTwoDashes) {
+TEST(InvocationTest, WordsAfterTwoDashesAreNoFlags) {
   ASSERT_OK_AND_ASSIGN(const Invocation call,
                        Parse({"reset", "--", "--all", "--"}));
   EXPECT_THAT(call.arguments, ElementsAre("--all", "--"));
@@ -89,11 +90,12 @@ TEST(InvocationTest, ExplainHasTwoForms) {
   EXPECT_THAT(call.arguments, ElementsAre("a.pb"));
   EXPECT_THAT(call.wanted, ElementsAre("x:0"));
   ASSERT_OK_AND_ASSIGN(call, Parse({"graph", "explain"}));
-  EXPECT_THAT(call.arguments, ElementsAre("explain"));  // a file of that name
+  // "explain" is the name of a file here
+  EXPECT_THAT(call.arguments, ElementsAre("explain"));
   EXPECT_THAT(call.explain, IsEmpty());
 }
 
-TEST(InvocationTest, GraphCommandsParse) {
+TEST(InvocationTest, GraphCommandsAreParsed) {
   ASSERT_OK_AND_ASSIGN(
       Invocation call,
       Parse({"graph", "show", "a.pb", "--name=^x", "--op", "Const,Add"}));
@@ -113,7 +115,8 @@ TEST(InvocationTest, GraphCommandsParse) {
   EXPECT_FALSE(call.timeout_given);
 }
 
-// A run on a cluster leaves variables there: it is asked for by the flag.
+// A run on a cluster leaves variables there, so `graph run` uses a cluster only
+// if the flag is given.
 TEST(InvocationTest, ExplicitTargetIsDetected) {
   ASSERT_OK_AND_ASSIGN(
       Invocation call,

@@ -1,6 +1,7 @@
-// The commands against servers that run: what a session leaves on them is
-// shown, cleared, and the servers stop. Processes of their own but for the
-// operating system's part: sockets, threads and memory are not shared.
+// Runs the commands on real servers. The state that a session leaves on the
+// servers is shown and cleared, and the servers stop. The servers use separate
+// Process objects, so they share only sockets, threads and memory of the
+// operating system.
 #include <functional>
 #include <memory>
 #include <string>
@@ -66,7 +67,8 @@ class RealClusterTest : public testing::Test {
     if (!text.ok()) return text.status();
     return Json::parse(*text);
   }
-  // Tasks join in the background: repeats until they have, or a limit.
+  // Runs a command repeatedly until `arrived` returns true or a time limit is
+  // reached, because tasks join in the background.
   Json RunUntil(const std::vector<std::string>& words,
                 const std::function<bool(const Json&)>& arrived) {
     const absl::Time limit = client_.clock().Now() + kLimit;
@@ -86,7 +88,7 @@ class RealClusterTest : public testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(RealClusterTest, TasksAndTheirDevices) {
+TEST_F(RealClusterTest, TasksAndTheirDevicesAreShown) {
   const Json status = RunUntil({"status"}, [](const Json& json) {
     return json["tasks"][0]["state"] == "alive" &&
            json["tasks"][1]["state"] == "alive";
@@ -108,7 +110,7 @@ TEST_F(RealClusterTest, VariablesAreShownAndCleared) {
   options.operation_timeout = kLimit;
   ASSERT_OK_AND_ASSIGN(const auto session,
                        Session::Connect(servers_[1]->target(), root, options));
-  // Declared, before anything of it runs.
+  // Declares the variable, before any of its ops runs.
   ASSERT_OK(session->Extend());
   ASSERT_OK_AND_ASSIGN(const Json declared, Run({"variables"}));
   ASSERT_EQ(declared.size(), 1u);
@@ -118,7 +120,7 @@ TEST_F(RealClusterTest, VariablesAreShownAndCleared) {
   EXPECT_EQ(declared[0]["has_value"], false);
   ASSERT_OK(session->Run(x.initializer()));
 
-  // The tasks are asked now, so that nothing is missing.
+  // Fetches the current state of the tasks, so the value is included.
   ASSERT_OK_AND_ASSIGN(const Json variables, Run({"variables"}));
   ASSERT_EQ(variables.size(), 1u);
   EXPECT_EQ(variables[0]["has_value"], true);
@@ -150,7 +152,7 @@ node {
   attr { key: "value" value {
     tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 } } }
 })"));
-  // The tasks have joined by then, or are waited for.
+  // Waits until the tasks have joined.
   (void)RunUntil({"status"}, [](const Json& json) {
     return json["tasks"][1]["state"] == "alive";
   });
@@ -186,7 +188,7 @@ TEST_F(RealClusterTest, ExplainUsesExistingVariables) {
               HasSubstr("because Var 'x' lives there already"));
 }
 
-// State of a run stays on the cluster for the next one.
+// A run on the cluster leaves its state there for the next run.
 TEST_F(RealClusterTest, GraphRunsOnTheCluster) {
   ASSERT_OK(files_.WriteFileAtomically("/g.pbtxt", R"pb(
     node {
@@ -227,7 +229,8 @@ TEST_F(RealClusterTest, GraphRunsOnTheCluster) {
   EXPECT_EQ(json[0]["value"], Json({1, 2.5}));
   ASSERT_OK_AND_ASSIGN(json, Run({"graph", "run", "/g.pbtxt", "v", target}));
   EXPECT_EQ(json[0]["value"], Json({1, 2.5}));
-  // A local run has no parameter server, regardless of WEFT_TARGET.
+  // Without --target, the graph runs in this process, which has no parameter
+  // server, even if WEFT_TARGET is set.
   EXPECT_THAT(Run({"graph", "run", "/g.pbtxt", "v"}),
               StatusIs(absl::StatusCode::kInvalidArgument, "/job:ps"));
 }

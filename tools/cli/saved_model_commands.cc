@@ -68,8 +68,8 @@ Json InfosJson(const std::map<std::string, TensorInfo>& infos) {
   return json;
 }
 
-// Features of the Examples that are the signature's only input, if it is
-// parsed.
+// Returns the features of the Examples that the signature parses. Returns none
+// unless the only input of the signature is parsed.
 ExampleFeatures FeaturesOf(const MetaGraph& graph,
                            const SignatureDef& signature) {
   if (signature.inputs.size() != 1) return {};
@@ -135,7 +135,7 @@ std::string GraphText(const MetaGraph& graph, const Signatures& signatures) {
   return text;
 }
 
-// Tags of the only graph, or the serving tags.
+// Returns the tags of the only graph, or else the tags for serving.
 std::vector<std::string> DefaultTags(const std::vector<MetaGraph>& graphs) {
   if (graphs.size() == 1) return graphs[0].tags();
   return train::SavedModelOptions().tags;

@@ -1,7 +1,7 @@
 // The commands for SavedModels: show a model, and run a prediction.
 //
-// Functions block: they read files, also of checkpoint writers and object
-// stores, and run the model in this process.
+// The functions block while they read files, including those of checkpoint
+// writers and object stores, and while they run the model in this process.
 #ifndef WEFT_TOOLS_CLI_SAVED_MODEL_COMMANDS_H_
 #define WEFT_TOOLS_CLI_SAVED_MODEL_COMMANDS_H_
 
@@ -15,12 +15,13 @@
 
 namespace weft::tools {
 
-// Returns the SavedModel directory for `path`: itself, or the newest of exports
-// in numbered directories. NOT_FOUND if there is none.
+// Returns the SavedModel directory for `path`: either `path` itself, or the
+// newest export in its numbered directories. Returns NOT_FOUND if there is
+// none.
 absl::StatusOr<std::string> FindSavedModel(FileSystem& files,
                                            const std::string& path);
 
-// Shows tags, signatures, inputs and outputs.
+// Returns a text that shows tags, signatures, inputs and outputs of a model.
 absl::StatusOr<std::string> RunSavedModelShow(FileSystem& files,
                                               const std::string& path,
                                               Format format);
@@ -30,8 +31,9 @@ struct Prediction {
   // Warnings about parts of the request that the model ignores.
   std::vector<std::string> warnings;
 };
-// Returns the model's reply to the request, see serving_json.h. The signature
-// is the invocation's, or the request's, or "serving_default".
+// Returns the model's reply to the request (see serving_json.h). The signature
+// is that of the invocation or else of the request, by default
+// "serving_default".
 absl::StatusOr<Prediction> RunPredict(Process& process, const std::string& path,
                                       const Invocation& invocation,
                                       const std::string& request);

@@ -1,4 +1,4 @@
-// SavedModels as people see them and ask them.
+// Tests how SavedModels are shown to users, and how users request predictions.
 #include "tools/cli/saved_model_commands.h"
 
 #include <string>
@@ -28,7 +28,8 @@ MATCHER_P(Answers, outputs, "") {
   return Json::parse(*arg)["outputs"] == Json::parse(outputs);
 }
 
-// A graph whose signature multiplies by itself (`op` "Square") or negates.
+// Returns a graph whose signature squares its input if `op` is "Square", or
+// negates it.
 std::string MetaGraph(const std::string& tags, const std::string& op,
                       const std::string& device = "") {
   const std::string type = "attr { key: 'T' value { type: DT_FLOAT } }";
@@ -47,8 +48,9 @@ std::string MetaGraph(const std::string& tags, const std::string& op,
       "method_name: 'tensorflow/serving/predict' } } }\n");
 }
 
-// A graph whose signature parses Examples: "age" is a float whose default is 7,
-// "job" a string that must be there, "tags" a list of integers. It returns age.
+// Returns a graph whose signature parses Examples and returns "age". "age" is a
+// float with the default 7, "job" is a required string, and "tags" is a list of
+// integers.
 std::string ParsingMetaGraph() {
   const auto constant = [](absl::string_view name, absl::string_view tensor) {
     return absl::StrCat(

@@ -27,8 +27,8 @@ using Form = ServingRequest::Form;
 using train::SignatureDef;
 using train::TensorInfo;
 
-// Deeper than any tensor; what reads and writes values calls itself for each
-// level.
+// Maximum nesting depth of a request, which exceeds the rank of any tensor. It
+// is limited because the functions that read and write values are recursive.
 constexpr int kMaxDepth = 300;
 
 constexpr std::pair<const char*, Form> kForms[] = {
@@ -40,7 +40,8 @@ absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the request ", what));
 }
 
-// Describes the request format, and the position of the JSON error.
+// Returns an error that describes the request format and the position of the
+// JSON error.
 absl::Status NoObject(absl::string_view text) {
   const std::string error = JsonError(text);
   return Wrong(
@@ -65,7 +66,8 @@ absl::StatusOr<Json> ParseJson(absl::string_view text) {
   return NoObject(text);
 }
 
-// Added to the error of a request that is not of the form "examples".
+// Returns a hint for requests that are not of the form "examples", although the
+// signature takes serialized Examples.
 std::string ExamplesHint(const SignatureDef& signature) {
   const auto& inputs = signature.inputs;
   if (inputs.size() != 1 || inputs.begin()->second.dtype != DT_STRING) {
@@ -80,7 +82,8 @@ bool IsBase64(const Json& json) {
 }
 bool IsNamed(const Json& json) { return json.is_object() && !IsBase64(json); }
 
-// Values by input, of `where` in the request.
+// Checks that `values` has exactly the inputs of the signature. `where` names
+// the place in the request.
 absl::Status CheckNames(const Json& values, const SignatureDef& signature,
                         const std::string& where) {
   for (const auto& [name, value] : values.items()) {
@@ -107,7 +110,7 @@ absl::StatusOr<std::string> OnlyInput(const SignatureDef& signature,
 
 std::string Place(size_t row) { return absl::StrCat("instances[", row, "]"); }
 
-// Lists of one value for each instance, by input.
+// Returns, for each input, a list with the values of all instances.
 absl::StatusOr<std::map<std::string, Json>> Columns(
     const Json& instances, const SignatureDef& signature) {
   std::map<std::string, Json> columns;
@@ -135,7 +138,7 @@ absl::StatusOr<std::map<std::string, Json>> Columns(
 
 // ---- Examples ----
 
-// Returns false if the value is not of the feature's kind.
+// Adds a value to the feature. Returns false if the value is of another kind.
 bool AddTo(const Json& value, bool are_floats, tf::Feature& feature) {
   if (value.is_string()) {
     feature.mutable_bytes_list()->add_value(value.get<std::string>());
@@ -163,8 +166,8 @@ bool AddTo(const Json& value, bool are_floats, tf::Feature& feature) {
   return true;
 }
 
-// Returns why values of one kind do not fit a feature of that type; empty if
-// they do. They are floats, integers, or strings.
+// Returns why the values in `list` do not match a feature of type `dtype`, or
+// "" if they match. All values are floats, integers or strings.
 std::string WhyOtherKind(const Json& list, DataType dtype) {
   const auto first_if = [&](bool (*is)(const Json&)) {
     const auto found = std::find_if(list.begin(), list.end(), is);
@@ -193,8 +196,9 @@ std::string WhyOtherKind(const Json& list, DataType dtype) {
   }
 }
 
-// A number with a point is a float, and so are all beside it. `dtype` is what
-// the model takes; DT_INVALID where that is not known.
+// Fills a feature with the values in `json`. If one number has a decimal point,
+// all numbers are floats. `dtype` is the type that the model expects, or
+// DT_INVALID if it is unknown.
 absl::Status FillFeature(const Json& json, DataType dtype,
                          tf::Feature& feature) {
   const Json list = json.is_array() ? json : Json::array({json});
@@ -275,7 +279,7 @@ absl::StatusOr<train::SparseTensorValue> SparseFromJson(const Json& json,
   ASSIGN_OR_RETURN(value.values, TensorFromParsedJson(json["values"], dtype));
   ASSIGN_OR_RETURN(value.dense_shape,
                    TensorFromParsedJson(json["dense_shape"], DT_INT64));
-  // No rows do not say how long they would be.
+  // Without rows, the length of a row must come from the dense shape.
   if (json["indices"].empty()) {
     value.indices =
         Tensor(DT_INT64, TensorShape({0, value.dense_shape.num_elements()}));

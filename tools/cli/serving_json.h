@@ -35,25 +35,24 @@ namespace weft::tools {
 struct ServingRequest {
   enum class Form { kInstances, kInputs, kExamples };
   Form form = Form::kInstances;
-  std::string signature_name;  // empty: it says none
-  Json values;                 // of the form
+  std::string signature_name;  // empty: not in the request
+  Json values;                 // in the form `form`
 };
 absl::StatusOr<ServingRequest> ParseServingRequest(absl::string_view text);
 
-// Returns the feeds of the signature. `features`: those that it parses Examples
-// into; empty if unknown.
+// Returns the feeds of the signature. `features` are the features that the
+// model parses from Examples, or empty if they are unknown.
 absl::StatusOr<train::SignatureInputs> InputsOf(
     const ServingRequest& request, const train::SignatureDef& signature,
     const ExampleFeatures& features = {});
 
-// Returns a sentence for each key in "examples" that is not in `features`;
-// empty if `features` is empty.
+// Returns a sentence for each key in "examples" that is not in `features`.
+// Returns none if `features` is empty.
 std::vector<std::string> UnknownFeatures(const ServingRequest& request,
                                          const ExampleFeatures& features);
 
-// Returns the reply as text: one line for each row or output.
-// FAILED_PRECONDITION if an output does not have a row for each row of the
-// request.
+// Returns the reply as text, with one line for each row or output. Returns
+// FAILED_PRECONDITION if an output lacks a row for a row of the request.
 absl::StatusOr<std::string> ServingResponse(
     const ServingRequest& request,
     const std::map<std::string, Tensor>& outputs);

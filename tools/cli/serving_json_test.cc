@@ -40,7 +40,7 @@ absl::StatusOr<train::SignatureInputs> ReadAll(const std::string& text,
   if (!request.ok()) return request.status();
   return InputsOf(*request, signature);
 }
-// All are dense.
+// Reads the inputs of a request. REQUIRES: all inputs are dense.
 absl::StatusOr<std::map<std::string, Tensor>> Read(
     const std::string& text, const SignatureDef& signature) {
   const auto inputs = ReadAll(text, signature);
@@ -152,7 +152,7 @@ TEST(ServingJsonTest, FeaturesOfWrongTypeAreRejected) {
               StatusIs(kInvalid, "holds strings: write \"7\", not 7"));
 }
 
-TEST(ServingJsonTest, RepliesByRowOrByColumn) {
+TEST(ServingJsonTest, RepliesAreByRowOrByColumn) {
   const std::map<std::string, Tensor> one = {
       {"y", Tensor::FromValues<float>(TensorShape({2, 1}), {0.1f, 2})}};
   std::map<std::string, Tensor> two = one;
@@ -182,7 +182,8 @@ TEST(ServingJsonTest, RepliesByRowOrByColumn) {
       StatusIs(absl::StatusCode::kFailedPrecondition, "ask with \"inputs\""));
 }
 
-// Whether a string is text; else its bytes are coded.
+// A string output is text if it is valid UTF-8. Otherwise its bytes are encoded
+// in base64.
 TEST(ServingJsonTest, OnlyUtf8IsText) {
   const auto request = ParseServingRequest(R"({"inputs": [1]})").value();
   const auto is_text = [&](const std::string& bytes) {

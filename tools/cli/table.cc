@@ -16,7 +16,8 @@ bool IsControl(char c) {
   return byte < 0x20 || byte == 0x7f;
 }
 
-// Characters, of which UTF-8 writes some with several bytes.
+// Returns the number of characters. UTF-8 represents some characters by several
+// bytes.
 size_t WidthOf(absl::string_view text) {
   return static_cast<size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
@@ -74,7 +75,7 @@ std::string BytesText(int64_t bytes) {
   if (bytes < 1024) return absl::StrCat(bytes, " B");
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
-  // A value that would be printed as 1024.0 uses the next unit.
+  // Values that would be printed as 1024.0 use the next unit.
   while (value >= 1023.95 && unit + 1 < std::size(kUnits)) {
     value /= 1024;
     ++unit;

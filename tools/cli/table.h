@@ -1,6 +1,6 @@
-// Table formats rows and columns as text: a header, and columns as wide as
-// their contents. Contents may come from other processes, so control characters
-// are shown as "?".
+// Table formats rows and columns as text, with a header and with columns as
+// wide as their contents. Contents may come from other processes, so control
+// characters are shown as "?".
 //
 // A value type, not thread-safe.
 #ifndef WEFT_TOOLS_CLI_TABLE_H_
@@ -18,16 +18,16 @@ class Table {
  public:
   struct Column {
     std::string header;
-    bool is_number = false;  // to the right
+    bool is_number = false;  // aligns the column to the right
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // REQUIRES: one text per column.
+  // Adds a row. REQUIRES: one text per column.
   void AddRow(std::vector<std::string> row);
 
-  // One line per row, without trailing spaces; only the header if there are no
-  // rows.
+  // Returns one line per row, without trailing spaces. Returns only the header
+  // if there are no rows.
   std::string ToString() const;
 
  private:
@@ -38,10 +38,11 @@ class Table {
 // Returns text that is safe to print on a terminal.
 std::string Printable(absl::string_view text);
 
-// "0 B", "784 B", "30.6 KiB", "1.5 GiB".
+// Returns a number of bytes as text, for example "0 B", "784 B", "30.6 KiB" or
+// "1.5 GiB".
 std::string BytesText(int64_t bytes);
 
-// "1 task", "2 tasks".
+// Returns a count with a noun, for example "1 task" or "2 tasks".
 std::string CountText(int64_t count, absl::string_view what);
 
 }  // namespace weft::tools

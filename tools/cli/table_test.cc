@@ -35,7 +35,7 @@ TEST(TableTest, WidthCountsCharactersNotBytes) {
             "\xc3\xa4\xc3\xb6  1\n");
 }
 
-TEST(TableTest, Bytes) {
+TEST(TableTest, BytesAreFormattedWithUnits) {
   EXPECT_EQ(BytesText(0), "0 B");
   EXPECT_EQ(BytesText(1023), "1023 B");
   EXPECT_EQ(BytesText(1024), "1.0 KiB");
@@ -45,7 +45,7 @@ TEST(TableTest, Bytes) {
   EXPECT_EQ(BytesText(std::numeric_limits<int64_t>::max()), "8.0 EiB");
 }
 
-TEST(TableTest, Counts) {
+TEST(TableTest, CountsAreFormattedWithPlurals) {
   EXPECT_EQ(CountText(1, "task"), "1 task");
   EXPECT_EQ(CountText(0, "task"), "0 tasks");
 }

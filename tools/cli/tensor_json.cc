@@ -22,8 +22,8 @@ constexpr char kNan[] = "NaN";
 constexpr char kInfinity[] = "Infinity";
 constexpr char kMinusInfinity[] = "-Infinity";
 
-// Calls `function` with a null pointer to the element type; false for types
-// that have no values in JSON.
+// Calls `function` with a null pointer to the element type. Returns false for
+// types whose values have no JSON form.
 template <typename Function>
 bool ForElementType(DataType dtype, Function function) {
   switch (dtype) {
@@ -53,7 +53,7 @@ bool ForElementType(DataType dtype, Function function) {
   }
 }
 
-// A value, truncated for an error text.
+// Returns a JSON value as text, truncated for use in an error.
 std::string Shown(const Json& json) {
   std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   constexpr size_t kMax = 60;
@@ -76,7 +76,8 @@ bool ReadDouble(const Json& json, double& value) {
   return true;
 }
 
-// Each returns false if `json` has another kind, or is out of range.
+// The following functions return false if `json` has another kind or is out of
+// range.
 template <typename T>
 bool ReadReal(const Json& json, T& value) {
   double number;
@@ -130,25 +131,26 @@ std::enable_if_t<std::is_integral_v<T>, bool> Read(const Json& json, T& value) {
     return number <= static_cast<uint64_t>(Limits::max());
   }
   if (!json.is_number_integer() || std::is_unsigned_v<T>) return false;
-  const auto number = json.get<int64_t>();  // below zero
+  const auto number = json.get<int64_t>();  // negative
   value = static_cast<T>(number);
   return number >= static_cast<int64_t>(Limits::min());
 }
 
-// The lengths of the first list of each level; the others are held against
-// them.
+// Returns the shape given by the first list at each level. Flatten checks the
+// other lists.
 absl::StatusOr<TensorShape> ShapeOf(const Json& json) {
   std::vector<int64_t> dims;
   for (const Json* level = &json; level->is_array(); level = &level->front()) {
     dims.push_back(static_cast<int64_t>(level->size()));
-    if (dims.size() > kMaxRank) break;  // TensorShape says it
+    if (dims.size() > kMaxRank) break;  // TensorShape reports the error
     if (level->empty()) break;
   }
   return TensorShape::Create(dims);
 }
 
-// Elements in row-major order. REQUIRES: as deep as `shape` has dimensions at
-// most.
+// Appends the elements of `json` in row-major order. Returns an error if the
+// lists do not match `shape`. REQUIRES: `json` is not nested deeper than
+// `shape` has dimensions.
 absl::Status Flatten(const Json& json, const TensorShape& shape, int level,
                      std::vector<const Json*>& elements) {
   if (level == shape.rank()) {
@@ -182,8 +184,8 @@ absl::Status Fill(const std::vector<const Json*>& elements, Tensor& tensor) {
   return absl::OkStatus();
 }
 
-// A float as the double of as few digits as give the float back, so that 0.1f
-// is written as 0.1.
+// Returns the double with the fewest digits that round-trips as a float, so
+// that 0.1f is written as 0.1.
 double WithFewDigits(float value) {
   char digits[64];
   const auto written = std::to_chars(digits, digits + sizeof(digits), value);
@@ -217,7 +219,7 @@ Json ElementJson(const std::complex<T>& value) {
           {"imag", ElementJson(value.imag())}};
 }
 
-// Elements from `next` on, which it leads past them.
+// Returns the elements from `next` as nested lists. Advances `next` past them.
 template <typename T>
 Json LevelJson(const TensorShape& shape, int level, const T*& next) {
   if (level == shape.rank()) return ElementJson(*next++);
@@ -247,7 +249,7 @@ absl::StatusOr<Tensor> TensorFromParsedJson(const Json& json, DataType dtype) {
   RETURN_IF_ERROR(Flatten(json, shape, 0, elements));
   if (!IsSupportedType(dtype) || dtype == DT_RESOURCE || dtype == DT_VARIANT) {
     return absl::UnimplementedError(
-        absl::StrCat("a ", DataTypeName(dtype), " can not be written as JSON"));
+        absl::StrCat("a ", DataTypeName(dtype), " cannot be written as JSON"));
   }
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(HeapAllocator(),
                                                    StorageType(dtype), shape));

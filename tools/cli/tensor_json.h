@@ -1,10 +1,10 @@
-// Conversion between tensors and JSON: numbers, booleans, strings, and nested
-// lists. Complex elements are {"real": 1, "imag": 2}; non-finite numbers are
-// "NaN", "Infinity" and "-Infinity". A string that is not UTF-8 is {"b64":
-// "..."}, in and out; quantized elements are integers. Only for .cc files: it
-// includes nlohmann's library.
+// Conversion between tensors and JSON, which has numbers, booleans, strings and
+// nested lists. Complex elements are {"real": 1, "imag": 2}. Non-finite numbers
+// are "NaN", "Infinity" and "-Infinity". A string that is not UTF-8 is {"b64":
+// "..."} in both directions. Quantized elements are integers. Only for .cc
+// files, because it includes nlohmann's library.
 //
-// Stateless functions.
+// Threads: the functions have no state.
 #ifndef WEFT_TOOLS_CLI_TENSOR_JSON_H_
 #define WEFT_TOOLS_CLI_TENSOR_JSON_H_
 
@@ -15,14 +15,15 @@
 
 namespace weft::tools {
 
-// INVALID_ARGUMENT, with the element, if the text is not JSON, lists of one
-// level have different lengths, or an element is not representable as `dtype`;
-// UNIMPLEMENTED for types without JSON values.
+// Parse JSON into a tensor. Return INVALID_ARGUMENT, which names the element,
+// if the text is not JSON, lists of one level differ in length, or an element
+// is not representable as `dtype`. Return UNIMPLEMENTED for types without JSON
+// values.
 absl::StatusOr<Tensor> TensorFromJson(absl::string_view text, DataType dtype);
 absl::StatusOr<Tensor> TensorFromParsedJson(const Json& json, DataType dtype);
 
-// Returns nested lists; [] if there are no elements. Floats have the fewest
-// digits that round-trip. Resources and variants are described.
+// Returns nested lists, or [] if there are no elements. Floats have the fewest
+// digits that round-trip. Resources and variants are described by text.
 Json TensorToJson(const Tensor& tensor);
 
 }  // namespace weft::tools

@@ -20,7 +20,7 @@ void ExpectTensor(absl::string_view text, const TensorShape& shape,
       << text << " is " << tensor.ToString();
 }
 
-TEST(TensorFromJsonTest, ReadsEachType) {
+TEST(TensorFromJsonTest, EachTypeIsRead) {
   ExpectTensor<float>("1.5", {}, {1.5f});
   ExpectTensor<float>("[1, -2.25]", {2}, {1, -2.25});
   ExpectTensor<double>("[[1e300], [0.1]]", {2, 1}, {1e300, 0.1});
@@ -43,7 +43,7 @@ TEST(TensorFromJsonTest, ReadsEachType) {
                                     {{1, -2}, {3, 0}});
 }
 
-TEST(TensorFromJsonTest, ReadsNanAndInfinity) {
+TEST(TensorFromJsonTest, NanAndInfinityAreRead) {
   ASSERT_OK_AND_ASSIGN(
       const Tensor tensor,
       TensorFromJson("[\"NaN\", \"Infinity\", \"-Infinity\"]", DT_FLOAT));
@@ -53,7 +53,7 @@ TEST(TensorFromJsonTest, ReadsNanAndInfinity) {
   EXPECT_EQ(values[2], -std::numeric_limits<float>::infinity());
 }
 
-TEST(TensorFromJsonTest, ReadsEmptyLists) {
+TEST(TensorFromJsonTest, EmptyListsAreRead) {
   ExpectTensor<float>("[]", {0}, {});
   ExpectTensor<int32_t>("[[], []]", {2, 0}, {});
 }
@@ -122,7 +122,7 @@ TEST(TensorFromJsonTest, ResourcesAreUnimplemented) {
               StatusIs(absl::StatusCode::kUnimplemented));
 }
 
-TEST(TensorToJsonTest, RoundTrips) {
+TEST(TensorToJsonTest, ValuesRoundTrip) {
   const Tensor tensors[] = {
       Tensor::Scalar(0.1f),
       Tensor::Scalar(0.1),
@@ -158,7 +158,8 @@ TEST(TensorToJsonTest, NonUtf8BytesAreBase64) {
 TEST(TensorToJsonTest, OutputIsCompact) {
   EXPECT_EQ(TensorToJson(Tensor::Vector<float>({0.1f, 2})).dump(), "[0.1,2.0]");
   EXPECT_EQ(TensorToJson(Tensor::Scalar(std::nan(""))).dump(), "\"NaN\"");
-  // A list for each of a billion rows would be too much.
+  // A shape with a billion empty rows is written as [], because a list for each
+  // row would need too much memory.
   EXPECT_EQ(TensorToJson(Tensor(DT_FLOAT, {1000000000, 0})).dump(), "[]");
 }
 

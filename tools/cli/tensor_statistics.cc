@@ -9,7 +9,7 @@
 namespace weft::tools {
 namespace {
 
-// Calls `visit` with a value of the C++ type of `dtype`; returns false for
+// Calls `visit` with a value of the C++ type of `dtype`. Returns false for
 // types other than real numbers.
 template <typename Visit>
 bool VisitRealType(DataType dtype, const Visit& visit) {
@@ -58,7 +58,8 @@ bool VisitRealType(DataType dtype, const Visit& visit) {
   }
 }
 
-// One pass, without a sum of squares that loses all digits (Welford).
+// Computes statistics in one pass with Welford's algorithm, because a sum of
+// squares could lose all significant digits.
 class Gatherer {
  public:
   void Add(double x) {
@@ -114,7 +115,8 @@ TensorDifference CompareNumbers(const Tensor& a, const Tensor& b, double atol,
   const auto xs = a.flat<T>(), ys = b.flat<T>();
   for (size_t i = 0; i < xs.size(); ++i) {
     const auto x = static_cast<double>(xs[i]), y = static_cast<double>(ys[i]);
-    // Not all 64-bit integers are exact as doubles.
+    // Compares the values first, because not all 64-bit integers are exact as
+    // doubles.
     if (xs[i] == ys[i] || (std::isnan(x) && std::isnan(y))) continue;
     const double size = std::abs(x - y);
     if (size <= atol + rtol * std::abs(y) && (atol > 0 || rtol > 0)) continue;

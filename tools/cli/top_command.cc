@@ -28,14 +28,14 @@ std::string UrlOf(const std::string& task) {
              : absl::StrCat(url, "/metrics");
 }
 
-// Two looks at one task.
+// The difference between two polls of one task.
 class Difference {
  public:
   Difference(const MetricsSamples* before, const MetricsSamples& now,
              absl::Duration between)
       : before_(before), now_(now), seconds_(absl::ToDoubleSeconds(between)) {}
 
-  // How much a counter has grown; none where it is not known.
+  // Returns the increase of a counter, or nullopt if it is unknown.
   Number Grown(absl::string_view name) const {
     if (before_ == nullptr) return std::nullopt;
     const Number from = before_->Sum(name);
@@ -50,7 +50,7 @@ class Difference {
     if (!grown.has_value() || seconds_ <= 0) return std::nullopt;
     return *grown / seconds_;
   }
-  // Mean of a histogram.
+  // Returns the mean of a histogram over the interval.
   Number Mean(absl::string_view name) const {
     const Number sum = Grown(absl::StrCat(name, "_sum"));
     const Number count = Grown(absl::StrCat(name, "_count"));
@@ -72,18 +72,18 @@ std::string Text(Number number, int decimals) {
   return number.has_value() ? absl::StrFormat("%.*f", decimals, *number) : "-";
 }
 
-// Other processes may say what they like.
+// Checks the range first, because values from other processes may be invalid.
 std::string BytesOf(Number number, absl::string_view after = "") {
   if (!number.has_value() || !(*number >= 0 && *number < 9e18)) return "-";
   return absl::StrCat(BytesText(static_cast<int64_t>(*number)), after);
 }
 
 Json ToJson(Number number) {
-  // JSON has neither infinity nor NaN.
+  // JSON supports neither infinity nor NaN.
   return number.has_value() && std::isfinite(*number) ? Json(*number) : Json();
 }
 
-// The ends of several requests.
+// Collects the replies to several concurrent requests.
 class Answers {
  public:
   explicit Answers(size_t count, Scheduler& scheduler)
@@ -126,7 +126,7 @@ absl::StatusOr<MetricsSamples> Read(
 
 struct Top::Row {
   std::string task;
-  std::string error;  // not empty: it did not answer
+  std::string error;  // not empty if the task did not reply
   Number steps;       // per second
   Number step_seconds;
   Number sent;  // bytes per second
@@ -183,7 +183,7 @@ Top::Row Top::RowOf(const Task& task) {
       task.before.samples.ok() ? &*task.before.samples : nullptr;
   constexpr char kBegan[] = "process_start_time_seconds";
   if (before != nullptr && before->Sum(kBegan) != now.Sum(kBegan)) {
-    before = nullptr;  // another process
+    before = nullptr;  // the task was restarted as another process
   }
   const Difference task_did(before, now, task.now.time - task.before.time);
   row.steps = task_did.PerSecond("weft_steps_total");
@@ -273,7 +273,8 @@ absl::Status RunTopCommand(
                                     invocation.interval);
     const absl::Status looked = top.Look();
     if (invocation.once) RETURN_IF_ERROR(looked);
-    // Tasks that do not answer now may come back.
+    // A poll without replies is not an error in later polls, because the tasks
+    // may reply again.
     const bool goes_on = print(top.View(invocation.format));
     if (invocation.once || !goes_on) return absl::OkStatus();
   }

@@ -1,5 +1,5 @@
-// The command `weft top`: shows the current activity of a cluster's tasks, from
-// their Prometheus metrics (docs/operations/metrics.md).
+// Implements the command `weft top`, which shows the current activity of a
+// cluster's tasks from their Prometheus metrics (docs/operations/metrics.md).
 //
 // Single-threaded.
 #ifndef WEFT_TOOLS_CLI_TOP_COMMAND_H_
@@ -21,19 +21,19 @@
 
 namespace weft::tools {
 
-// Top polls the tasks, and shows their activity since the previous poll.
+// Top polls tasks and shows their activity since the previous poll.
 class Top {
  public:
-  // `tasks`: host:port each, or whole URLs. All must outlive it. A response
-  // after `timeout` is ignored.
+  // Each element of `tasks` is host:port or a complete URL. A reply that takes
+  // longer than `timeout` is ignored. All arguments must outlive this object.
   Top(const std::vector<std::string>& tasks, absl::Duration timeout,
       Scheduler& scheduler, HttpClient& http);
 
-  // Polls all tasks concurrently. UNAVAILABLE if none has answered.
+  // Polls all tasks concurrently. Returns UNAVAILABLE if no task has replied.
   absl::Status Look();
 
-  // Shows the last two polls. Rates are unknown after a single poll, or if a
-  // task missed one of them or has restarted in between.
+  // Returns a view of the last two polls. Rates are unknown after a single
+  // poll, or if a task missed a poll or restarted between the polls.
   std::string View(Format format) const;
 
  private:
@@ -46,7 +46,7 @@ class Top {
     Seen before;
     Seen now;
   };
-  // Metrics of a task; none if unknown.
+  // The metrics of a task. Unknown metrics are nullopt.
   struct Row;
 
   static Row RowOf(const Task& task);
@@ -59,8 +59,9 @@ class Top {
   std::vector<Task> tasks_;
 };
 
-// Runs until it is killed or `print` returns false, or, with --once, prints one
-// view, which covers the interval between two polls. `print` gets each view.
+// Calls `print` with each view until the program is killed or `print` returns
+// false. With --once, prints one view, which covers the interval between two
+// polls.
 absl::Status RunTopCommand(
     const Invocation& invocation, Scheduler& scheduler, HttpClient& http,
     const std::function<bool(const std::string& view)>& print);

@@ -1,4 +1,4 @@
-// Tasks with scripted responses, and a manual clock.
+// Tests `weft top` with scripted replies of tasks and a manual clock.
 #include "tools/cli/top_command.h"
 
 #include <deque>
@@ -22,7 +22,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Answers each URL with the replies given for it, one after the other.
+// An HttpClient that answers each URL with the replies given for that URL, one
+// after the other.
 class ToldHttp : public HttpClient {
  public:
   void Start(HttpRequest request, Done done) override {
@@ -58,7 +59,7 @@ class TopTest : public ::testing::Test {
         "\nweft_waiting_nodes{job=\"ps\",task=\"1\",op=\"_Recv\"} 2",
         "\nweft_waiting_nodes{job=\"ps\",task=\"1\",op=\"Barrier\"} 3\n");
   }
-  // The views of a call, until there are so many.
+  // Runs the command until it has printed `most` views, and collects the views.
   absl::Status Run(std::vector<std::string> words, size_t most = 1) {
     words.insert(words.begin(), "top");
     auto invocation = ParseInvocation(words, {.is_terminal = true});
@@ -76,7 +77,7 @@ class TopTest : public ::testing::Test {
   std::vector<std::string> views_;
 };
 
-TEST_F(TopTest, RatesCoverTheInterval) {
+TEST_F(TopTest, RatesAreComputedOverTheInterval) {
   http_.Tell("http://a:1/metrics", Metrics(100, 10, 1000));
   http_.Tell("http://a:1/metrics", Metrics(300, 12, 5096));
   ASSERT_OK(Run({"a:1", "--once", "--interval=2s"}));
@@ -99,7 +100,7 @@ TEST_F(TopTest, ProgramsAreNumbered) {
   EXPECT_EQ(view[0]["task"], "ps:1");
   EXPECT_EQ(view[0]["url"], "https://a/x");
   EXPECT_EQ(view[0]["steps_per_second"], 0);
-  EXPECT_TRUE(view[0]["seconds_per_step"].is_null());  // of none
+  EXPECT_TRUE(view[0]["seconds_per_step"].is_null());  // no steps have run
   EXPECT_EQ(view[0]["waiting_nodes"], 5);
 }
 
@@ -113,7 +114,7 @@ TEST_F(TopTest, UnreachableTaskIsNamedAndMayReturn) {
   ASSERT_OK(Run({"a:1", "b:2"}, /*most=*/3));
   EXPECT_THAT(views_[0], HasSubstr("\nhttp://b:2/metrics: \"<html>\" is no"));
   EXPECT_THAT(views_[1], HasSubstr("\nps:1        -         -      - "));
-  // Polls again without a response.
+  // Polls again, and no task replies.
   EXPECT_THAT(views_[2], HasSubstr("http://a:1/metrics: nobody is there\n"
                                    "http://b:2/metrics: nobody is there\n"));
 }
@@ -125,7 +126,7 @@ TEST_F(TopTest, RestartedTaskHasNoRates) {
   EXPECT_THAT(views_[0], HasSubstr("ps:1        -        -     -"));
 }
 
-TEST_F(TopTest, InvalidNumbersAreHarmless) {
+TEST_F(TopTest, InvalidMetricsAreHarmless) {
   for (int i = 0; i < 2; ++i) {
     http_.Tell("http://a:1/metrics",
                "weft_variable_bytes NaN\nprocess_resident_memory_bytes 1e300\n"
@@ -137,7 +138,7 @@ TEST_F(TopTest, InvalidNumbersAreHarmless) {
   EXPECT_EQ(Json::parse(views_[0])[1]["task"], "http://b:1/metrics");
 }
 
-TEST_F(TopTest, FailsIfNoTaskAnswers) {
+TEST_F(TopTest, CommandFailsIfNoTaskReplies) {
   EXPECT_THAT(Run({"a:1"}),
               StatusIs(absl::StatusCode::kUnavailable, "nobody is there"));
   http_.Tell("http://a:1/metrics", Metrics(1, 1, 1));

@@ -19,14 +19,15 @@ namespace {
 using summary::Event;
 using summary::TaggedRunMetadata;
 
-// The runs of an event file.
+// The traced runs in an event file.
 struct Runs {
   std::vector<std::string> tags;
-  std::optional<std::string> wanted;  // bytes of a RunMetadata
+  std::optional<std::string> wanted;  // bytes of the selected RunMetadata
   absl::Status damage;
 };
 
-// None if the file is not an event file: its first record is invalid.
+// Returns nullopt if the file is not an event file, which its first record
+// shows.
 absl::StatusOr<std::optional<Runs>> ReadRuns(FileSystem& files,
                                              const std::string& path,
                                              const std::string& tag) {
@@ -51,7 +52,7 @@ absl::Status NotFound(const Runs& runs, const std::string& tag) {
   RETURN_IF_ERROR(runs.damage);
   if (runs.tags.empty()) {
     return absl::NotFoundError(
-        "an event file without the metadata of any run; a ProfilerHook writes "
+        "the event file has no metadata of a run; a ProfilerHook writes "
         "some");
   }
   return absl::NotFoundError(absl::StrCat("no run has the tag ", tag,
@@ -65,7 +66,7 @@ absl::StatusOr<std::string> BytesOf(FileSystem& files, const std::string& path,
   if (!runs.has_value()) {
     if (tag.empty()) return files.ReadFile(path);
     return absl::InvalidArgumentError(
-        "it is not an event file, and only in these runs have tags");
+        "the file is not an event file, so its run has no tag");
   }
   if (!runs->wanted.has_value()) return NotFound(*runs, tag);
   return *std::move(runs->wanted);

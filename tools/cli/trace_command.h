@@ -1,5 +1,5 @@
-// The command `weft trace`: prints the timeline of a step for chrome://tracing
-// and ui.perfetto.dev.
+// Implements the command `weft trace`, which prints the timeline of a step for
+// chrome://tracing and ui.perfetto.dev.
 #ifndef WEFT_TOOLS_CLI_TRACE_COMMAND_H_
 #define WEFT_TOOLS_CLI_TRACE_COMMAND_H_
 
@@ -10,11 +10,11 @@
 
 namespace weft::tools {
 
-// Returns the JSON. The file is a serialized RunMetadata, or an event file with
-// RunMetadata, of which the one with the given tag, or the last, is used.
-// NOT_FOUND, listing the tags, if there is none or it has no step_stats;
-// DATA_LOSS for an event file that is corrupt before it, INVALID_ARGUMENT for
-// any other file.
+// Returns the timeline as JSON. The file is either a serialized RunMetadata or
+// an event file that contains RunMetadata. From an event file, uses the run
+// with the given tag, or the last run. Returns NOT_FOUND, listing the tags, if
+// there is no such run or it has no step_stats. Returns DATA_LOSS if an event
+// file is corrupt before the run, and INVALID_ARGUMENT for any other file.
 absl::StatusOr<std::string> RunTraceCommand(FileSystem& files,
                                             const std::string& path,
                                             const std::string& tag);

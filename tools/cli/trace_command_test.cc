@@ -18,7 +18,7 @@ using summary::Event;
 using testing::HasSubstr;
 using testing::Not;
 
-// Metadata of a step that ran only `node`.
+// Returns the serialized metadata of a step that ran only `node`.
 std::string MetadataOf(const std::string& node) {
   RunMetadata metadata;
   metadata.step_stats.dev_stats.push_back(

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// nlohmann's own errors are exceptions; they end in LoadCase.
+// nlohmann's library reports errors by exceptions, which LoadCase catches.
 using JsonError = nlohmann::json::exception;
 
 absl::Status CheckKeys(const Json& object, absl::string_view what,
@@ -40,7 +40,8 @@ absl::StatusOr<SessionSpec> ParseSession(const Json& json) {
   RETURN_IF_ERROR(CheckKeys(config, "a session's config",
                             {"allow_soft_placement", "log_device_placement",
                              "operation_timeout_in_ms", "experimental"}));
-  // A session has all devices of its cluster anyway.
+  // Some experimental settings are ignored, because a session always has all
+  // devices of its cluster.
   RETURN_IF_ERROR(CheckKeys(config.value("experimental", Json::object()),
                             "a session's experimental config",
                             {"shareClusterDevicesInSession"}));
@@ -228,7 +229,8 @@ absl::StatusOr<Case> ParseCase(const Json& json) {
   return result;
 }
 
-// "ops/Abs" of ".../cases/ops/Abs".
+// Returns the group and name of a case, for example "ops/Abs" for
+// ".../cases/ops/Abs".
 std::string NameOf(absl::string_view directory) {
   return JoinPath(Basename(Dirname(directory)), Basename(directory));
 }
@@ -269,7 +271,7 @@ absl::StatusOr<Case> LoadCase(FileSystem& fs, absl::string_view directory) {
   const std::string clean = CleanPath(directory);
   ASSIGN_OR_RETURN(const std::string text,
                    fs.ReadFile(JoinPath(clean, "case.json")));
-  absl::StatusOr<Case> result = absl::InternalError("never read");
+  absl::StatusOr<Case> result = absl::InternalError("case.json was not parsed");
   try {
     result = ParseCase(Json::parse(text));
   } catch (const JsonError& error) {

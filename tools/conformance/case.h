@@ -1,4 +1,4 @@
-// Case is one conformance case, parsed from its case.json; see README.md for
+// Case is one conformance case, parsed from its case.json. README.md describes
 // the format. Only case.cc includes JSON.
 //
 // Value types, not thread-safe.
@@ -21,8 +21,9 @@
 namespace weft::conformance {
 
 struct SessionSpec {
-  std::string graph;  // a file of the case
-  // Task to connect to; empty: in process, or the given target.
+  std::string graph;  // name of a file in the case's directory
+  // The task to which the session connects. If empty, the session is in
+  // process, or uses the target given to the runner.
   std::string task;
   bool allow_soft_placement = false;
   bool log_device_placement = false;
@@ -30,11 +31,11 @@ struct SessionSpec {
 };
 
 struct ExpectedError {
-  std::string code;      // "INVALID_ARGUMENT"
-  std::string contains;  // empty: any text
+  std::string code;      // for example "INVALID_ARGUMENT"
+  std::string contains;  // part of the error text; empty: any text
 };
 
-// Names and keys of tensors.pb, in file order.
+// Names of tensors, with the keys of their values in tensors.pb, in file order.
 using KeyedFeeds = std::vector<std::pair<std::string, std::string>>;
 
 struct PathFeed {
@@ -47,20 +48,20 @@ struct Step {
   std::string action = "run";
   std::string name;
   std::string session = "main";
-  // run
+  // Fields of the action run:
   KeyedFeeds feeds, repeat_feeds;
   std::vector<PathFeed> path_feeds;
   std::vector<std::string> fetches, targets;
   absl::Duration timeout = absl::InfiniteDuration();
   std::string background;
-  // run and join
+  // Fields of the actions run and join:
   std::vector<std::string> expect;
   std::optional<ExpectedError> expect_error;
   Comparison compare;
   std::map<std::string, std::string> expect_files;
   std::optional<std::map<std::string, std::string>> expect_placement;
   std::optional<std::vector<std::string>> expect_log_lines;
-  // other actions
+  // Fields of other actions:
   std::string graph;                    // extend
   std::string join;                     // join
   absl::Duration pause;                 // sleep
@@ -68,28 +69,32 @@ struct Step {
   std::vector<std::string> containers;  // reset
 };
 
-// One entry of `gradients`.
+// An entry of the list `gradients`.
 struct GradientSpec {
   std::vector<std::string> ys, xs, grad_ys;
   KeyedFeeds feeds;
-  std::vector<std::optional<std::string>> expect;  // nothing: no gradient
+  // keys of the expected values; nullopt: no gradient
+  std::vector<std::optional<std::string>> expect;
 };
 
-// One entry of `history`: the expected result of a save with this step.
+// An entry of the list `history`: the expected result of a save with this
+// global step.
 struct SaveSpec {
   int64_t global_step = 0;
-  std::vector<std::string> files;  // sorted
-  // Lines of the file `checkpoint`, without timestamps; "@tmp" is the
-  // directory.
+  std::vector<std::string> files;  // names in sorted order
+  // The lines of the file `checkpoint` without timestamps. "@tmp" stands for
+  // the directory.
   std::vector<std::string> checkpoint_lines;
-  std::vector<std::string> all_model_checkpoint_paths;  // within the directory
+  // relative to the directory
+  std::vector<std::string> all_model_checkpoint_paths;
 };
 
 struct Case {
   std::string directory;
-  std::string name;                    // "ops/Abs"
-  std::string kind;                    // empty: steps alone
-  std::map<std::string, int> cluster;  // job -> tasks; empty: none is needed
+  std::string name;                    // for example "ops/Abs"
+  std::string kind;                    // empty: the case consists of steps only
+  // number of tasks by job; empty: needs no cluster
+  std::map<std::string, int> cluster;
   std::map<std::string, SessionSpec> sessions;
   std::vector<Step> steps;
   std::vector<GradientSpec> gradients;
@@ -97,17 +102,17 @@ struct Case {
   int max_to_keep = 0;
   Tolerance tolerance;
 
-  // Files of GraphDefs, without duplicates.
+  // Returns the names of all GraphDef files, without duplicates.
   std::vector<std::string> GraphFiles() const;
 };
 
-// Returns the directories at or below `directory` that contain a case.json, in
-// order.
+// Returns the directories at or below `directory` that contain a case.json,
+// sorted by name.
 absl::StatusOr<std::vector<std::string>> FindCases(FileSystem& fs,
                                                    absl::string_view directory);
 
-// INVALID_ARGUMENT for unknown fields in case.json, so that no part of a case
-// is ignored.
+// Parses a case. Returns INVALID_ARGUMENT for unknown fields in case.json, so
+// that no part of a case is ignored.
 absl::StatusOr<Case> LoadCase(FileSystem& fs, absl::string_view directory);
 
 }  // namespace weft::conformance

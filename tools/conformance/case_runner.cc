@@ -26,7 +26,7 @@ std::string StepLabel(size_t index, const Step& step) {
 
 }  // namespace
 
-// Deleted with its contents at the end of the scope.
+// A directory that is deleted with its contents at the end of the scope.
 class CaseRunner::ScratchDirectory {
  public:
   static absl::StatusOr<std::unique_ptr<ScratchDirectory>> Create(

@@ -23,21 +23,22 @@ struct Outcome {
   enum class Result { kPassed, kFailed, kSkipped };
   Result result = Result::kFailed;
   std::string case_name;
-  std::string reason;  // of a failure or a skip
+  std::string reason;  // why the case failed or was skipped
 };
 
 class CaseRunner {
  public:
-  // Dependencies of the runner; all must outlive it.
+  // Objects that the runner uses. All must outlive it.
   struct Parts {
     FileSystem* fs = nullptr;
-    std::string scratch_root;  // a directory for scratch directories
+    // the directory in which scratch directories are created
+    std::string scratch_root;
     SessionFactory* factory = nullptr;
     Scheduler* scheduler = nullptr;
     const OpRegistry* ops = nullptr;
     const KernelRegistry* kernels = nullptr;
-    // Cases of these directories are replayed without the steps that expect an
-    // error.
+    // Returns whether the case in `directory` is replayed without the steps
+    // that expect an error.
     bool (*has_no_errors)(absl::string_view directory) = nullptr;
   };
   explicit CaseRunner(Parts parts) : parts_(std::move(parts)) {}
@@ -47,7 +48,8 @@ class CaseRunner {
  private:
   class ScratchDirectory;
   absl::StatusOr<std::unique_ptr<ScratchDirectory>> NewScratchDirectory();
-  // Describes what Weft lacks for the case; empty if nothing.
+  // Returns descriptions of what Weft lacks for the case. Empty if Weft lacks
+  // nothing.
   absl::StatusOr<std::vector<std::string>> FindMissing(const Case& test_case);
   absl::Status Replay(const Case& test_case);
   absl::Status PlaySteps(const Case& test_case, const TensorPack& tensors,

@@ -16,7 +16,7 @@ using Result = Outcome::Result;
 
 constexpr char kDirectory[] = "/cases/group/name";
 
-// Runs everything and gives nothing back.
+// A session that accepts all runs and returns no values.
 class IdleSession : public ReplaySession {
  public:
   absl::StatusOr<std::vector<Tensor>> Run(const RunRequest&) override {
@@ -52,7 +52,8 @@ class CaseRunnerTest : public ::testing::Test, public SessionFactory {
     return absl::UnimplementedError("no case here needs a cluster");
   }
 
-  // A GraphDef of one node of `op`, by hand: { node { name: "n" op: OP } }.
+  // Returns a serialized GraphDef with one node of op `op`: { node { name: "n"
+  // op: OP } }.
   static std::string GraphOf(absl::string_view op) {
     const std::string node =
         absl::StrCat("\x0a\x01n\x12", std::string(1, char(op.size())), op);
@@ -80,7 +81,7 @@ class CaseRunnerTest : public ::testing::Test, public SessionFactory {
   KernelRegistry kernels_;
 };
 
-TEST_F(CaseRunnerTest, PassesAndLeavesNoScratchFiles) {
+TEST_F(CaseRunnerTest, PassingCaseLeavesNoScratchFiles) {
   const Outcome outcome = Run(R"({
       "sessions": {"main": {"graph": "graph.pb"}},
       "steps": [{"targets": ["n"]}]})");

@@ -21,7 +21,7 @@ class CaseTest : public ::testing::Test {
   MemoryFileSystem fs_;
 };
 
-TEST_F(CaseTest, ReadsSessionsAndSteps) {
+TEST_F(CaseTest, SessionsAndStepsAreRead) {
   ASSERT_OK_AND_ASSIGN(const Case c, Load(R"({
     "name": "name", "checks": "something", "rtol": 0.5,
     "sessions": {"main": {"graph": "g.pb", "config": {
@@ -58,7 +58,7 @@ TEST_F(CaseTest, ReadsSessionsAndSteps) {
   EXPECT_THAT(c.GraphFiles(), ElementsAre("g.pb", "more.pb"));
 }
 
-TEST_F(CaseTest, ReadsComparisons) {
+TEST_F(CaseTest, ComparisonsAreRead) {
   ASSERT_OK_AND_ASSIGN(const Case c, Load(R"({"steps": [
       {"compare": "exact"}, {"compare": "multiset"}, {},
       {"compare": {"dtype": "float32", "shape": [2, 3],
@@ -73,7 +73,7 @@ TEST_F(CaseTest, ReadsComparisons) {
   EXPECT_EQ(c.steps[3].compare.moments.at("mean").low, -1);
 }
 
-TEST_F(CaseTest, ReadsGradients) {
+TEST_F(CaseTest, GradientsAreRead) {
   ASSERT_OK_AND_ASSIGN(const Case c, Load(R"({"kind": "gradient",
       "gradients": [{"ys": ["y:0"], "xs": ["a:0", "b:0"], "grad_ys": ["d:0"],
                      "feeds": {"a:0": "t0"}, "expect": ["t1", null]}]})"));
@@ -99,7 +99,7 @@ TEST_F(CaseTest, UnknownFieldIsAnError) {
   }
 }
 
-TEST_F(CaseTest, FindsCasesBelowADirectory) {
+TEST_F(CaseTest, CasesBelowADirectoryAreFound) {
   for (const char* name : {"b/y", "a/z", "a/x"}) {
     const std::string directory = absl::StrCat("/cases/", name);
     ASSERT_OK(fs_.CreateDirectories(directory));

@@ -20,7 +20,8 @@ using checkpoint::BundleReader;
 using checkpoint::TensorSlice;
 using Json = nlohmann::json;
 
-// Common form for the comparison; default numbers are omitted.
+// Returns an entry in a form that can be compared with the listing. Omits
+// numbers that have their default.
 Json Describe(const BundleEntry& entry) {
   Json result;
   result["dtype"] = absl::StrCat(static_cast<int>(entry.dtype));
@@ -54,7 +55,7 @@ absl::StatusOr<Json> Describe(const Json& listed) {
 
 absl::Status Compare(const Json& listing, BundleReader& reader) {
   if (listing.at("num_shards").get<int>() != reader.header().num_shards) {
-    return absl::UnknownError("another number of data files is listed");
+    return absl::UnknownError("listing.json has another number of data files");
   }
   std::map<std::string, Json> listed;
   for (const Json& entry : listing.at("entries")) {
@@ -76,7 +77,7 @@ absl::Status Compare(const Json& listing, BundleReader& reader) {
   }));
   if (listed.empty()) return absl::OkStatus();
   return absl::UnknownError(
-      absl::StrCat("entry ", listed.begin()->first, " is missing"));
+      absl::StrCat("entry ", listed.begin()->first, " is not in the index"));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace weft::conformance {
 
-// OK if there is no listing, or all entries match and there are no others;
-// otherwise the message names the difference.
+// Returns OK if there is no listing, or if the index has exactly the entries of
+// the listing. Otherwise the message names the difference.
 absl::Status CheckCheckpoint(const Case& test_case, FileSystem& fs);
 
 }  // namespace weft::conformance

@@ -16,8 +16,8 @@ namespace {
 
 using Wide = std::complex<double>;
 
-// Calls `visit` with a value of the C++ type of `dtype`; false for types that
-// have no arithmetic.
+// Calls `visit` with a value of the C++ type of `dtype`. Returns false for
+// types without arithmetic.
 template <typename Visitor>
 bool VisitNumberType(DataType dtype, Visitor visit) {
   switch (dtype) {
@@ -155,7 +155,8 @@ std::optional<std::string> ExactDifference(const Tensor& got,
 }
 
 bool IsRecordedAs(absl::string_view got, absl::string_view want) {
-  // numpy, through which the cases were recorded, drops zero bytes at the end.
+  // The recorded strings lack zero bytes at the end, because the cases were
+  // recorded through numpy, which drops them.
   return absl::ConsumePrefix(&got, want) &&
          got.find_first_not_of('\0') == absl::string_view::npos;
 }
@@ -185,7 +186,7 @@ std::optional<std::string> CloseDifference(const Tensor& got,
   return std::nullopt;
 }
 
-// Each row (of a scalar: the only one) as bytes, sorted.
+// Returns the bytes of each row, sorted. A scalar has one row.
 std::vector<std::string> SortedRows(const Tensor& tensor) {
   const int64_t num_rows = tensor.rank() == 0 ? 1 : tensor.dim(0);
   std::vector<std::string> rows(num_rows);
@@ -207,7 +208,7 @@ std::vector<std::string> SortedRows(const Tensor& tensor) {
   return rows;
 }
 
-// TensorFlow's names in Python, as cases write them.
+// Returns the name of a type in TensorFlow's Python API, which cases use.
 std::string PythonTypeName(DataType dtype) {
   switch (dtype) {
     case DT_FLOAT:

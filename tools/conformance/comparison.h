@@ -25,29 +25,30 @@ struct Interval {
 
 struct Comparison {
   enum class Mode {
-    // |got - want| <= absolute + relative * |want|, NaN equals NaN; strings are
-    // equal except for zero bytes at the end of `got`, which are not recorded.
+    // Numbers satisfy |got - want| <= absolute + relative * |want|, and NaN
+    // equals NaN. Strings are equal except for zero bytes at the end of `got`,
+    // which are not recorded.
     kClose,
     // Bit-identical, except that all NaNs are equal, because their bits depend
     // on the processor.
     kExact,
     kMultiset,  // the same rows in any order
-    kMoments,   // no values: dtype, shape and moments
+    kMoments,   // compares dtype, shape and moments instead of values
   };
   Mode mode = Mode::kClose;
   Tolerance tolerance;
-  // For kMoments; absent fields are not checked.
-  std::string dtype;  // TensorFlow's name in Python: "float32"
+  // The expected properties for kMoments. Absent fields are not checked.
+  std::string dtype;  // name in TensorFlow's Python API, for example "float32"
   std::optional<std::vector<int64_t>> shape;
-  std::map<std::string, Interval> moments;  // mean, std, min, max
+  std::map<std::string, Interval> moments;  // by name: mean, std, min, max
 };
 
-// Returns a description of the difference, or none if they match. `how` must
-// not be kMoments.
+// Returns a description of the difference, or nullopt if the tensors match.
+// `how` must not be kMoments.
 std::optional<std::string> Difference(const Tensor& got, const Tensor& want,
                                       const Comparison& how);
 
-// As Difference, for kMoments.
+// Same as Difference, but for kMoments.
 std::optional<std::string> MomentsDifference(const Tensor& got,
                                              const Comparison& how);
 

@@ -33,7 +33,7 @@ TEST(ComparisonTest, CloseIsWithinBothTolerances) {
   EXPECT_FALSE(agree(0.11, 0.0));
 }
 
-TEST(ComparisonTest, NotANumberAndInfinity) {
+TEST(ComparisonTest, NanAndInfinityAreCompared) {
   const float nan = std::nanf("");
   const float inf = std::numeric_limits<float>::infinity();
   const auto agree = [](float got, float want) {
@@ -48,7 +48,7 @@ TEST(ComparisonTest, NotANumberAndInfinity) {
   EXPECT_FALSE(agree(inf, 1.0f));
 }
 
-TEST(ComparisonTest, ComplexNumbersByDistance) {
+TEST(ComparisonTest, ComplexNumbersAreComparedByDistance) {
   using C = std::complex<float>;
   EXPECT_TRUE(Agree(Tensor::Scalar(C(1, 2)), Tensor::Scalar(C(1.000001f, 2))));
   EXPECT_FALSE(Agree(Tensor::Scalar(C(1, 2)), Tensor::Scalar(C(1, 2.1f))));
@@ -63,7 +63,8 @@ TEST(ComparisonTest, EveryNumberTypeIsCompared) {
     Tensor other(dtype, TensorShape({2}));
     auto* bytes = static_cast<unsigned char*>(other.mutable_data());
     bytes[other.num_bytes() - 1] = 1;
-    // Not denormal in any float; a bool is 0 or 1.
+    // Changes a byte so that the number is not denormal in any float type. A
+    // bool must remain 0 or 1.
     if (dtype != DT_BOOL) bytes[other.num_bytes() - 2] = 0x40;
     for (Mode mode : {Mode::kClose, Mode::kExact, Mode::kMultiset}) {
       EXPECT_TRUE(Agree(zeros, zeros, mode)) << DataTypeName(dtype);
@@ -79,7 +80,7 @@ TEST(ComparisonTest, IntegersAndStringsHaveNoTolerance) {
   EXPECT_FALSE(Agree(Tensor::Scalar("a"), Tensor::Scalar("b")));
 }
 
-TEST(ComparisonTest, TypeAndShapeCount) {
+TEST(ComparisonTest, TypesAndShapesAreCompared) {
   EXPECT_FALSE(Agree(Tensor::Scalar(1.0f), Tensor::Scalar(1.0)));
   EXPECT_FALSE(Agree(Tensor::Scalar(1.0f), Tensor::Vector<float>({1})));
   EXPECT_FALSE(Agree(Tensor(DT_FLOAT, {0, 2}), Tensor(DT_FLOAT, {2, 0})));
@@ -92,13 +93,13 @@ TEST(ComparisonTest, ExactDistinguishesSignedZeros) {
       Agree(Tensor::Scalar(0.0f), Tensor::Scalar(-0.0f), Mode::kExact));
 }
 
-TEST(ComparisonTest, ExactTakesAnyNan) {
+TEST(ComparisonTest, ExactAcceptsAnyNan) {
   for (const DataType dtype : {DT_HALF, DT_FLOAT, DT_DOUBLE}) {
     const int64_t size = DataTypeSize(dtype);
     Tensor one(dtype, TensorShape({2})), other(dtype, TensorShape({2}));
     std::memset(one.mutable_data(), 0xff, 2 * size);
     std::memset(other.mutable_data(), 0x7f, 2 * size);
-    if (dtype != DT_HALF) {  // 0x7f7f7f7f is a number
+    if (dtype != DT_HALF) {  // for other types, the bits 0x7f7f... are a number
       static_cast<char*>(other.mutable_data())[size - 2] = '\xff';
       static_cast<char*>(other.mutable_data())[2 * size - 2] = '\xff';
     }
@@ -108,7 +109,7 @@ TEST(ComparisonTest, ExactTakesAnyNan) {
   }
 }
 
-TEST(ComparisonTest, MultisetIsOfRows) {
+TEST(ComparisonTest, MultisetComparesRows) {
   const auto rows = [](std::initializer_list<int32_t> values) {
     return Tensor::FromValues<int32_t>(TensorShape({2, 2}), values);
   };
@@ -136,7 +137,7 @@ TEST(ComparisonTest, DifferenceNamesTheElement) {
   EXPECT_EQ(difference, "element 1 of 2 is 2, want 3");
 }
 
-TEST(ComparisonTest, Moments) {
+TEST(ComparisonTest, MomentsAreCompared) {
   Comparison how;
   how.mode = Mode::kMoments;
   how.dtype = "float32";

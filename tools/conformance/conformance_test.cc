@@ -1,4 +1,4 @@
-// Replays every case in integration_tests/testdata/conformance; each is one
+// Replays each case in integration_tests/testdata/conformance as a separate
 // test case.
 #include <string>
 #include <vector>
@@ -14,7 +14,8 @@ namespace {
 
 class ConformanceTest : public ::testing::TestWithParam<std::string> {
  protected:
-  // One process for all: starting its threads costs more than a case.
+  // All cases share one process, because starting its threads takes longer than
+  // a case.
   static void SetUpTestSuite() { process_ = new Process(); }
   static void TearDownTestSuite() { delete process_; }
 
@@ -22,12 +23,12 @@ class ConformanceTest : public ::testing::TestWithParam<std::string> {
 };
 Process* ConformanceTest::process_ = nullptr;
 
-TEST_P(ConformanceTest, Passes) {
+TEST_P(ConformanceTest, CasePasses) {
   WeftSessionFactory factory(*process_, /*target=*/"");
   ReplayCase(GetParam(), TestNameOfCase(GetParam()), factory, *process_);
 }
 
-TEST(ConformanceCasesTest, AreAllThere) {
+TEST(ConformanceCasesTest, NumberOfCasesIsAsExpected) {
   EXPECT_EQ(CountCases(RecordedCases()), ExpectedCases());
 }
 

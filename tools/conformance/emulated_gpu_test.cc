@@ -1,7 +1,7 @@
-// Replays every case in integration_tests/testdata/conformance with all
-// possible nodes on an emulated NVIDIA GPU (EmulatedCuda): the kernels of
-// libs/kernels/cuda compute the results of a real GPU, and copies and kernels
-// complete late.
+// Replays each case in integration_tests/testdata/conformance on an emulated
+// NVIDIA GPU (EmulatedCuda), which runs all nodes that it can. The kernels of
+// libs/kernels/cuda compute the same results as on a real GPU, and copies and
+// kernels complete late.
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,9 +21,10 @@ namespace {
 
 class EmulatedGpuTest : public ::testing::TestWithParam<std::string> {
  protected:
-  // Processes for all: starting their threads costs more than a case.
+  // All cases share two processes, because starting their threads takes longer
+  // than a case.
   static void SetUpTestSuite() {
-    // --gtest_random_seed=N draws other orders.
+    // The option --gtest_random_seed=N selects other completion orders.
     EmulatedCuda::Reset(testing::UnitTest::GetInstance()->random_seed());
     for (const bool has_exact_memory : {false, true}) {
       processes_[has_exact_memory] = new Process(ProcessOptions{
@@ -35,14 +36,14 @@ class EmulatedGpuTest : public ::testing::TestWithParam<std::string> {
     for (const Process* process : processes_) delete process;
   }
 
-  // Indexed by whether each buffer is a separate allocation.
+  // The index tells whether each buffer is a separate allocation.
   static Process* processes_[2];
 };
 Process* EmulatedGpuTest::processes_[2] = {};
 
-// Single ops reveal writes outside their buffers; others take memory that was
-// used before.
-TEST_P(EmulatedGpuTest, Passes) {
+// Cases of single ops use separate allocations, which reveal writes outside of
+// their buffers. Other cases reuse memory.
+TEST_P(EmulatedGpuTest, CasePassesOnEmulatedGpu) {
   const bool is_op = absl::StartsWith(NameOfCase(GetParam()), "ops/");
   Process& process = *processes_[is_op];
   WeftSessionFactory factory = WeftSessionFactory::OnGpu(process);

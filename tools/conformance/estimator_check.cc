@@ -38,7 +38,7 @@ absl::Status Differs(absl::string_view what) {
   return absl::UnknownError(what);
 }
 
-// A variable of the training graph.
+// The expected properties of a variable in the training graph.
 struct VariableFacts {
   std::string graph, checkpoint, device;
   DataType dtype = DT_INVALID;
@@ -46,12 +46,12 @@ struct VariableFacts {
   bool trainable = false;
 };
 
-// Watch records the losses of all steps and the variables.
+// Watch is a hook that records the losses of all steps and the variables.
 class Watch : public train::SessionRunHook {
  public:
   absl::Status Begin(const Scope& scope) override {
     const auto all = scope.GetCollection(collection::kLosses);
-    if (all.empty()) return absl::InternalError("the model has no loss");
+    if (all.empty()) return absl::InternalError("the case's model has no loss");
     loss_ = all.back();
     const auto& store = VariableStore::Of(scope);
     for (const ops::Variable& variable : ops::GlobalVariables(scope)) {
@@ -85,9 +85,9 @@ class Watch : public train::SessionRunHook {
   Output loss_;
 };
 
-// RemoveInitialCheckpoint deletes the files of the checkpoint that the case
-// begins with once its values were restored. The first save has the same
-// prefix, and beside the old files it would choose other names
+// RemoveInitialCheckpoint deletes the files of the checkpoint from which the
+// case starts, after its values were restored. The first save has the same
+// prefix. If the old files still existed, it would choose other file names
 // (ChooseDataFileCount).
 class RemoveInitialCheckpoint : public train::CheckpointSaverListener {
  public:
@@ -120,8 +120,8 @@ double LargestOf(absl::Span<const float> values) {
   return largest;
 }
 
-// Floats within the case's tolerance of the largest of the array, all else
-// equal.
+// Compares tensors. Floats may differ by the case's tolerance, relative to the
+// largest value of the tensor. Other types must be equal.
 class Comparer {
  public:
   explicit Comparer(const Json& test_case)
@@ -216,8 +216,9 @@ class Run {
     ASSIGN_OR_RETURN(tensors_, ParseTensorPack(bytes));
     return absl::OkStatus();
   }
-  // Refuses a case with fields that nothing here reads, at the levels that are
-  // read below. The others are checked as they are read.
+  // Returns an error if the case has a field that is never read, at the levels
+  // that this class reads. Fields at deeper levels are checked when they are
+  // read.
   absl::Status CheckFields() const {
     RETURN_IF_ERROR(CheckFieldsOf(
         case_, "the case",
@@ -251,10 +252,11 @@ class Run {
   absl::StatusOr<Tensor> TensorOf(const Json& key) const {
     const auto found = tensors_.find(key.get<std::string>());
     if (found != tensors_.end()) return found->second;
-    return absl::DataLossError(absl::StrCat("no tensor ", key.dump()));
+    return absl::DataLossError(absl::StrCat("tensors.pb lacks ", key.dump()));
   }
 
-  // The slice that a key's value is, where it is the only one of its tensor.
+  // Returns the variable that is the only slice of the tensor with this key, or
+  // null if there are several slices or none.
   const Json* LoneSlice(const std::string& key) const {
     const Json* lone = nullptr;
     for (const Json& variable : case_.at("variables")) {
@@ -277,9 +279,10 @@ class Run {
     return checkpoint::TensorSlice::Create(std::move(extents)).value();
   }
 
-  // TensorFlow's key of `variable`, but for a slot of one of several parts:
-  // there TensorFlow saves each by itself ("w/t_0/Adagrad"), and we save slices
-  // of one variable ("w/Adagrad"; libs/train/optimizers/slot_keys.h).
+  // Returns Weft's checkpoint key for `variable`. It equals TensorFlow's key,
+  // except for slots of partitioned variables: TensorFlow saves the slot of
+  // each part as a tensor ("w/t_0/Adagrad"), while Weft saves slices of one
+  // tensor ("w/Adagrad"; libs/train/optimizers/slot_keys.h).
   static std::string OurKey(const Json& variable) {
     std::string key = variable.at("checkpoint").get<std::string>();
     if (!variable.contains("slot") || !variable.contains("full_shape") ||
@@ -316,7 +319,7 @@ class Run {
                                             /*relative=*/true);
   }
 
-  // {"JOB": ["host:port", ...]} of servers that were started.
+  // Starts servers. Returns their addresses as {"JOB": ["host:port", ...]}.
   absl::StatusOr<Json> StartServers() {
     ClusterSpec spec;
     const auto jobs = case_["cluster"].get<std::map<std::string, int>>();
@@ -458,7 +461,7 @@ class Run {
       }
       return Differs(absl::StrCat(name, " is ", value.ToString()));
     }
-    // A metric at thresholds is a list.
+    // A metric at several thresholds is a list of numbers.
     std::vector<float> wanted(1);
     if (!Convert(expected, wanted[0]) && !Convert(expected, wanted)) {
       return Differs(absl::StrCat(name, " should be ", expected.dump()));
@@ -499,13 +502,14 @@ class Run {
     return comparer_->Compare(absl::StrCat(name, " of row ", row), got, want);
   }
 
-  // Names of event files end with the time and the host.
+  // Removes the end of an event file's name, which contains the time and the
+  // host.
   static std::string WithoutTime(const std::string& path) {
     const size_t events = path.find("tfevents.");
     return events == std::string::npos ? path
                                        : path.substr(0, events) + "tfevents.*";
   }
-  // Below the model's folder.
+  // Adds the files below the model's directory to `files`.
   absl::Status ListFiles(const std::string& below,
                          std::set<std::string>& files) const {
     ASSIGN_OR_RETURN(const auto names,
@@ -563,7 +567,8 @@ class Run {
         const auto* summary = event->As<summary::Summary>();
         if (summary == nullptr) continue;
         for (const auto& value : summary->value) {
-          // How full the queue of our input is; TensorFlow's was a Dataset.
+          // Skips the summary of how full Weft's input queue is, because
+          // TensorFlow used a Dataset.
           if (absl::StartsWith(value.tag, "tensor_input/")) continue;
           tags.insert(absl::StrCat(value.tag, ": ", KindOf(value)));
         }
@@ -596,7 +601,8 @@ class Run {
   DataSpec data_;
   TensorPack tensors_;
   std::optional<Comparer> comparer_;
-  // For a case with a cluster; clients connect to its servers through sockets.
+  // Used if the case has a cluster. Clients connect to its servers over
+  // sockets.
   std::unique_ptr<Process> server_process_;
   std::vector<std::unique_ptr<Server>> servers_;
 };

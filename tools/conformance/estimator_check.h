@@ -1,7 +1,7 @@
-// EstimatorCheck implements the case kind `estimator`: an Estimator trains,
-// evaluates and predicts as described by a case, from TensorFlow's values, and
-// all expectations must hold: each loss, all variables by name, metrics,
-// predictions, files and tags.
+// EstimatorCheck implements the case kind `estimator`. An Estimator trains,
+// evaluates and predicts as the case describes, starting from TensorFlow's
+// values. Each loss, all variables by name, metrics, predictions, files and
+// tags must be as the case expects.
 #ifndef WEFT_TOOLS_CONFORMANCE_ESTIMATOR_CHECK_H_
 #define WEFT_TOOLS_CONFORMANCE_ESTIMATOR_CHECK_H_
 
@@ -13,9 +13,9 @@
 
 namespace weft::conformance {
 
-// `scratch` is a directory that does not exist yet, for the model. Servers of a
-// case's cluster run in this program. The message describes the first
-// difference.
+// Checks one case. `scratch` is a directory for the model, which must not exist
+// yet. If the case has a cluster, its servers run in this program. The error
+// describes the first difference.
 absl::Status CheckEstimator(FileSystem& fs, const std::string& directory,
                             const std::string& scratch, Process& process);
 

@@ -1,4 +1,4 @@
-// MakeColumns.
+// Implements MakeColumns.
 #include <optional>
 #include <utility>
 
@@ -21,7 +21,7 @@ absl::StatusOr<FeatureColumn> One(const NamedColumns& made,
   const auto found = made.find(name);
   if (found != made.end() && found->second.size() == 1) return found->second[0];
   return absl::InvalidArgumentError(
-      absl::StrCat("no column ", name, " comes before"));
+      absl::StrCat("column ", name, " is not built yet"));
 }
 
 absl::StatusOr<feature_column::NormalizerFn> Normalizer(const Json& spec) {
@@ -51,7 +51,8 @@ absl::Status TakeDtype(Fields& fields, DataType& dtype) {
   return absl::OkStatus();
 }
 
-// One number for all elements, or one for each.
+// Reads a default, which is either one number for all elements or a number for
+// each element.
 absl::Status TakeDefault(Fields& fields, std::optional<Tensor>& value) {
   const Json* found = fields.Find("default_value");
   if (found == nullptr) return absl::OkStatus();
@@ -247,9 +248,9 @@ absl::StatusOr<FeatureColumns> Make(const Json& spec, const NamedColumns& made,
 
 }  // namespace
 
-// A JSON object is sorted by name here, but a column is made after those that
-// it refers to. A column that cannot be made yet is tried again in the next
-// round.
+// Columns are sorted by name in the JSON object, but a column can only be built
+// after the columns to which it refers. If it cannot be built yet, the next
+// round tries again.
 absl::StatusOr<NamedColumns> MakeColumns(const Json& specs,
                                          const std::string& directory) {
   NamedColumns made;

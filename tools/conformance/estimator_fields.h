@@ -1,8 +1,8 @@
 // Fields reads the fields of one JSON object of a case. The caller takes each
-// field that it knows; CheckAllTaken refuses the others, so that no part of a
-// case is ignored. A field whose value is null counts as absent.
+// field that it knows, and CheckAllTaken rejects the others, so that no part of
+// a case is ignored. A field with the value null counts as absent.
 //
-// INVALID_ARGUMENT, which names the object and the field, for a field that is
+// Returns INVALID_ARGUMENT, which names the object and the field, if a field is
 // missing, unknown or of another type. Not thread-safe.
 #ifndef WEFT_TOOLS_CONFORMANCE_ESTIMATOR_FIELDS_H_
 #define WEFT_TOOLS_CONFORMANCE_ESTIMATOR_FIELDS_H_
@@ -20,7 +20,8 @@
 
 namespace weft::conformance {
 
-// Convert returns false if the value has another type.
+// The functions Convert read a JSON value. They return false if it has another
+// type.
 bool Convert(const nlohmann::json& json, bool& value);
 bool Convert(const nlohmann::json& json, int& value);
 bool Convert(const nlohmann::json& json, int64_t& value);
@@ -45,18 +46,18 @@ bool Convert(const nlohmann::json& json, std::vector<T>& values) {
 
 class Fields {
  public:
-  // `what` names the object in errors; `json` must outlive this.
+  // `what` names the object in errors. `json` must outlive this object.
   Fields(const nlohmann::json& json, std::string what)
       : json_(json), what_(std::move(what)) {}
 
-  // Leaves `value` as it is if the field is absent.
+  // Reads an optional field. Leaves `value` unchanged if the field is absent.
   template <typename T>
   absl::Status Take(const char* name, T& value) {
     const nlohmann::json* found = Find(name);
     if (found == nullptr || Convert(*found, value)) return absl::OkStatus();
     return OfAnotherType(name, *found);
   }
-  // Returns a required field.
+  // Reads and returns a required field.
   template <typename T>
   absl::StatusOr<T> Get(const char* name) {
     ASSIGN_OR_RETURN(const nlohmann::json* found, GetObject(name));
@@ -65,9 +66,9 @@ class Fields {
     return OfAnotherType(name, *found);
   }
   absl::StatusOr<const nlohmann::json*> GetObject(const char* name);
-  // Null if the field is absent.
+  // Returns a field, or null if it is absent.
   const nlohmann::json* Find(const char* name);
-  // Marks a field as known but unused.
+  // Marks a field as known without reading it.
   void Skip(const char* name) { taken_.insert(name); }
   absl::Status CheckAllTaken() const;
 
@@ -82,10 +83,11 @@ class Fields {
   std::set<std::string> taken_;
 };
 
-// INVALID_ARGUMENT: the case asks for something that is not implemented here.
+// Returns INVALID_ARGUMENT for a value that is valid in TensorFlow but not
+// implemented in these checks.
 absl::Status UnknownHere(absl::string_view what);
 
-// The only field of an object, such as {"min_max_variable": {...}}.
+// The only field of a JSON object, such as {"min_max_variable": {...}}.
 struct OnlyField {
   std::string name;
   const nlohmann::json& value;

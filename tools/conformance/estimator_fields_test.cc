@@ -1,5 +1,6 @@
-// Known fields of a case are read, and all others are rejected. The vocabulary
-// is that of the generator of the estimator cases.
+// Tests that known fields of an estimator case are read and all others are
+// rejected. The field names are those that the generator of the estimator cases
+// writes.
 #include "tools/conformance/estimator_fields.h"
 
 #include <string>
@@ -49,7 +50,7 @@ absl::Status TryModelFn(const std::string& spec) {
   return ModelFnOf(Json::parse(spec), Columns()).status();
 }
 
-// The numbers of all constants that the optimizer adds to a graph.
+// Returns the values of all constants that the optimizer adds to a graph.
 std::vector<float> ConstantsOf(const std::string& optimizer) {
   const Scope scope = Scope::Root();
   const ops::Variable x(scope.WithName("x"), 1.0f);
@@ -208,7 +209,7 @@ TEST(EstimatorFieldsTest, UnknownFieldsOfPartitionersAreRefused) {
   EXPECT_THAT(TryPartitioner("{}"), StatusIs(kInvalid, "of one field"));
 }
 
-TEST(EstimatorFieldsTest, OptionsReachTheOptimizer) {
+TEST(EstimatorFieldsTest, OptionsAreSetInTheOptimizer) {
   const struct {
     const char* spec;
     std::vector<float> values;

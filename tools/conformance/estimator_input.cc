@@ -1,4 +1,4 @@
-// ReadData and ReadInput.
+// Implements ReadData and ReadInput.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -19,7 +19,7 @@ namespace {
 using Cells = std::vector<std::vector<std::string>>;  // by row
 using Json = nlohmann::json;
 
-// By column name.
+// Reads a csv file. Returns its columns by name.
 absl::StatusOr<std::map<std::string, std::vector<std::string>>> ReadCsv(
     FileSystem& fs, const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, fs.ReadFile(path));
@@ -58,7 +58,8 @@ absl::Status SetValue(const std::string& text, int64_t at, Tensor& tensor) {
   return absl::DataLossError(absl::StrCat("'", text, "' is not a number"));
 }
 
-// [rows, width]; missing values of a row are empty or 0.
+// Returns a tensor of shape [rows, width]. Missing values at the end of a row
+// are empty or 0.
 absl::StatusOr<Tensor> Table(const Cells& cells, DataType dtype,
                              int64_t width) {
   const auto rows = static_cast<int64_t>(cells.size());
@@ -74,11 +75,11 @@ absl::StatusOr<Tensor> Table(const Cells& cells, DataType dtype,
 
 std::string LengthName(const std::string& name) { return name + "/length"; }
 
-// A feature or the label of a case.
+// The description of a feature or of the label of a case.
 struct FeatureSpec {
   DataType dtype = DT_INVALID;
   bool is_multivalent = false;
-  std::optional<int64_t> length;  // values per row
+  std::optional<int64_t> length;  // number of values per row
 };
 
 absl::StatusOr<FeatureSpec> ReadFeature(const std::string& name,
@@ -93,8 +94,8 @@ absl::StatusOr<FeatureSpec> ReadFeature(const std::string& name,
   return spec;
 }
 
-// The tensors of one feature; of a multivalent one also the number of values of
-// each row.
+// Adds the tensors of one feature. A multivalent feature also gets a tensor
+// with the number of values in each row.
 absl::Status AddFeature(const std::string& name, const FeatureSpec& spec,
                         const std::vector<std::string>& column,
                         std::map<std::string, Tensor>& tensors) {
@@ -154,7 +155,8 @@ absl::StatusOr<Tensor> Labels(
   return table.Reshaped(TensorShape({table.dim(0)}));
 }
 
-// The first values of each row, as many as its length says.
+// Returns the first values of each row of `table` as a sparse tensor. `lengths`
+// are the numbers of values per row.
 ops::SparseOutputs Multivalent(const Scope& scope, const Output& table,
                                const Output& lengths) {
   const Output positions =

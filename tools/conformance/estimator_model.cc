@@ -1,5 +1,5 @@
-// MakeEstimator: the canned models. (A case's own model function is in
-// estimator_model_fn.cc.)
+// Implements MakeEstimator for the canned models. (estimator_model_fn.cc builds
+// a case's own model function.)
 #include "tools/conformance/estimator_model.h"
 
 #include <utility>
@@ -81,7 +81,8 @@ absl::Status TakeOptimizer(Fields& fields, const char* name,
   return absl::OkStatus();
 }
 
-// None is given as null, which differs from a field that is absent.
+// Reads an activation function. null means no activation. If the field is
+// absent, the default remains.
 absl::Status TakeActivation(const Json& spec, Fields& fields, const char* name,
                             estimator::ActivationFn& activation) {
   if (!spec.contains(name)) return absl::OkStatus();

@@ -1,7 +1,7 @@
 // EstimatorModel builds the feature columns and Estimators that a case of kind
-// `estimator` describes in JSON, and input functions over its csv files.
+// `estimator` describes in JSON, and input functions that read its csv files.
 //
-// Stateless functions; building as the scope's.
+// The functions have no state. Threads: the same as for the scope.
 #ifndef WEFT_TOOLS_CONFORMANCE_ESTIMATOR_MODEL_H_
 #define WEFT_TOOLS_CONFORMANCE_ESTIMATOR_MODEL_H_
 
@@ -16,27 +16,29 @@
 
 namespace weft::conformance {
 
-// By the names in the case; a shared embedding consists of several columns.
+// Feature columns by their names in the case. A shared embedding consists of
+// several columns.
 using NamedColumns = std::map<std::string, feature_column::FeatureColumns>;
 
-// `specs`: "columns" of the case. INVALID_ARGUMENT for unknown fields and
-// types, so that no part of a case is ignored; also below.
+// Builds the columns of a case. `specs` is its field "columns". Like the
+// functions below, returns INVALID_ARGUMENT for unknown fields and types, so
+// that no part of a case is ignored.
 absl::StatusOr<NamedColumns> MakeColumns(const nlohmann::json& specs,
                                          const std::string& directory);
 
-// Returns the type with that Python name.
+// Returns the type with the given name in TensorFlow's Python API.
 absl::StatusOr<DataType> DtypeOf(const std::string& name);
 
-// `spec`: "model" of the case.
+// Builds the Estimator of a case. `spec` is its field "model".
 absl::StatusOr<estimator::Estimator> MakeEstimator(
     const nlohmann::json& spec, const NamedColumns& columns,
     const estimator::RunConfig& config);
 
-// "data" of a case.
+// The field "data" of a case.
 struct DataSpec {
-  std::string train;  // file names
+  std::string train;  // names of csv files
   std::string eval;
-  int64_t train_batch = 1;  // rows
+  int64_t train_batch = 1;  // rows in a batch
   int64_t eval_batch = 1;
   nlohmann::json features;
   nlohmann::json label;
@@ -47,7 +49,8 @@ struct Reading {
   int64_t batch_size = 1;
   bool repeat = false;
 };
-// Reads `path` once, immediately.
+// Returns an input function over the file `path`, which is read immediately and
+// only once.
 absl::StatusOr<estimator::InputFn> ReadInput(FileSystem& fs,
                                              const std::string& path,
                                              const DataSpec& data,

@@ -31,15 +31,15 @@ using estimator::Mode;
 using estimator::ModelInput;
 using Json = nlohmann::json;
 
-// One step of the chain from the features to the scores.
+// A layer of the chain that leads from the features to the scores.
 struct Layer {
   enum class Kind { kInputLayer, kDense, kLayerScale };
   Kind kind = Kind::kInputLayer;
-  feature_column::FeatureColumns columns;  // of kInputLayer
-  std::string name;                        // of the others
-  int64_t units = 0;                       // from here on of kDense
+  feature_column::FeatureColumns columns;  // kInputLayer only
+  std::string name;                        // other kinds only
+  int64_t units = 0;  // this field and those below are for kDense only
   estimator::ActivationFn activation;      // may be null
-  std::optional<double> l2;                // scale of the penalty
+  std::optional<double> l2;                // scale of the L2 penalty
 };
 
 absl::Status ReadDense(Fields& fields, Layer& layer) {
@@ -78,7 +78,7 @@ absl::StatusOr<Layer> ReadLayer(const Json& json, const NamedColumns& columns) {
 
 enum class Loss { kSoftmaxMean, kSigmoidMean };
 
-// "model_fn" of a case.
+// The field "model_fn" of a case.
 struct Model {
   std::vector<Layer> net;
   Loss loss = Loss::kSoftmaxMean;
@@ -127,7 +127,7 @@ absl::StatusOr<Model> ReadModel(const Json& spec, const NamedColumns& columns) {
   return model;
 }
 
-// As tf.layers.dense; an L2 penalty is scale * sum(w ^ 2).
+// Builds a layer like tf.layers.dense. An L2 penalty is scale * sum(w ^ 2).
 Output Dense(const Scope& scope, const Layer& spec, const Output& net) {
   const Scope layer = ops::VariableScope(scope, spec.name);
   ops::GetVariableOptions options;
@@ -143,7 +143,7 @@ Output Dense(const Scope& scope, const Layer& spec, const Output& net) {
   return spec.activation ? spec.activation(layer, sum) : sum;
 }
 
-// A learned factor for each column.
+// Builds a layer that multiplies each column by a learned factor.
 Output LayerScale(const Scope& scope, const Layer& spec, const Output& net) {
   const auto factors =
       ops::GetVariable(scope, spec.name, PartialShape({net.shape().dim(1)}),
@@ -172,7 +172,7 @@ Output Chain(const Scope& scope, const std::vector<Layer>& layers,
   return net;
 }
 
-// `name` is one of kMetrics.
+// Builds a metric. `name` must be one of kMetrics.
 metrics::Metric MetricOf(const Scope& scope, const std::string& name,
                          const ModelInput& input, const EstimatorSpec& spec) {
   const Output& labels = spec.predictions.at("labels");

@@ -1,7 +1,7 @@
-// Model functions described by a case of kind `estimator`, and case fields that
-// they share with the canned models.
+// Builds model functions that a case of kind `estimator` describes, and parses
+// fields that they share with the canned models.
 //
-// Building as the scope's.
+// Threads: the same as for the scope.
 #ifndef WEFT_TOOLS_CONFORMANCE_ESTIMATOR_MODEL_FN_H_
 #define WEFT_TOOLS_CONFORMANCE_ESTIMATOR_MODEL_FN_H_
 
@@ -13,19 +13,22 @@
 
 namespace weft::conformance {
 
-// Returns the columns of these names, in order.
+// Returns the columns with the given names, in this order.
 absl::StatusOr<feature_column::FeatureColumns> ColumnsOf(
     const std::vector<std::string>& names, const NamedColumns& all);
-// Returns TensorFlow's activation `name`; null for "".
+// Returns TensorFlow's activation function `name`, or null for "".
 absl::StatusOr<estimator::ActivationFn> ActivationOf(const std::string& name);
-// `spec`: a name, or an object with the type and the options of the optimizer.
+// Returns an optimizer. `spec` is its name, or an object with its type and
+// options.
 absl::StatusOr<estimator::OptimizerChoice> OptimizerOf(
     const nlohmann::json& spec);
-// `spec`: {KIND: {options}}, with a partitioner function of TensorFlow as kind.
+// Returns a partitioner. `spec` is {KIND: {options}}, where KIND is a
+// partitioner function of TensorFlow.
 absl::StatusOr<ops::Partitioner> PartitionerOf(const nlohmann::json& spec);
 
-// `spec`: "model_fn" of the model: a chain of layers, one loss, metrics. Fields
-// that are only read when a graph is built are checked here.
+// Returns a model function. `spec` is the field "model_fn": a chain of layers,
+// one loss, and metrics. Fields that are only used when a graph is built are
+// checked immediately.
 absl::StatusOr<estimator::ModelFn> ModelFnOf(const nlohmann::json& spec,
                                              const NamedColumns& columns);
 

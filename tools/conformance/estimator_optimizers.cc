@@ -1,4 +1,4 @@
-// OptimizerOf and PartitionerOf.
+// Implements OptimizerOf and PartitionerOf.
 #include <memory>
 #include <utility>
 
@@ -16,7 +16,7 @@ using estimator::OptimizerChoice;
 using Json = nlohmann::json;
 using Made = std::unique_ptr<train::Optimizer>;
 
-// A number that an optimizer takes as an Input.
+// Reads a number for an optimizer option that is an Input.
 absl::Status TakeInput(Fields& fields, const char* name, Input& input) {
   std::optional<float> value;
   RETURN_IF_ERROR(fields.Take(name, value));
@@ -94,7 +94,7 @@ absl::StatusOr<OptimizerChoice> ProximalAdagrad(Fields& fields, float rate) {
 
 absl::StatusOr<OptimizerChoice> OfType(const std::string& type,
                                        Fields& fields) {
-  // Only Adam has a rate by default.
+  // Only Adam has a default learning rate.
   std::optional<float> given;
   RETURN_IF_ERROR(fields.Take("learning_rate", given));
   if (!given && type != "Adam") {

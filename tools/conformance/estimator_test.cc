@@ -1,6 +1,6 @@
 // Trains, evaluates and predicts with each model in
-// integration_tests/testdata/estimator, and compares with TensorFlow's
-// Estimator; each is one test case.
+// integration_tests/testdata/estimator, and compares the results with those of
+// TensorFlow's Estimator. Each model is a separate test case.
 #include <string>
 #include <vector>
 
@@ -17,7 +17,8 @@ namespace {
 
 constexpr char kCases[] = "integration_tests/testdata/estimator";
 
-// Directories, in order; none where the data can't be read.
+// Returns the directories of the cases, sorted. Empty if the data cannot be
+// read.
 std::vector<std::string> EstimatorCases() {
   LocalFileSystem fs;
   return FindCases(fs, kCases).value_or(std::vector<std::string>());
@@ -29,7 +30,8 @@ std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
 
 class EstimatorCaseTest : public ::testing::TestWithParam<std::string> {
  protected:
-  // One process for all: starting its threads costs more than a case.
+  // All cases share one process, because starting its threads takes longer than
+  // a case.
   static void SetUpTestSuite() { process_ = new Process(); }
   static void TearDownTestSuite() { delete process_; }
 
@@ -47,8 +49,8 @@ TEST_P(EstimatorCaseTest, MatchesTensorFlow) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// Data that is not found would pass without testing anything.
-TEST(EstimatorCasesTest, AreAllThere) {
+// Checks the number of cases, because without data all tests would pass.
+TEST(EstimatorCasesTest, NumberOfCasesIsAsExpected) {
   EXPECT_EQ(EstimatorCases().size(), 14u);
 }
 

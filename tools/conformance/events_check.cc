@@ -27,15 +27,15 @@ using Json = nlohmann::json;
 using summary::Event;
 using summary::EventsReader;
 
-// ---- Events as protobuf's JSON has them: fields without a value are left out
-// ----
+// ---- Events in protobuf's JSON form, which omits fields without a value ----
 
 template <typename T>
 void Put(Json& json, const char* key, const T& value) {
   if (value != T()) json[key] = value;
 }
 
-// The shortest decimal number that is this float, as a double.
+// Returns the decimal number with the fewest digits that round-trips as a
+// float.
 double Shortest(float value) {
   for (int digits = 6; digits < 9; ++digits) {
     const std::string text = absl::StrFormat("%.*g", digits, value);
@@ -48,7 +48,9 @@ double Shortest(float value) {
 
 Json OfSize(const std::string& bytes) { return {{"bytes", bytes.size()}}; }
 
-// For graphs the recorder stored base64 text, and counted its padding as bytes.
+// Describes the size of a graph. The recorder stored graphs as base64 and
+// counted the padding as bytes, so the size is rounded up to a multiple of
+// three.
 Json OfPaddedSize(const std::string& bytes) {
   return {{"bytes", (bytes.size() + 2) / 3 * 3}};
 }
@@ -198,7 +200,7 @@ absl::StatusOr<std::string> WriteRecords(const Json& records) {
   return files.ReadFile("records");
 }
 
-// Calls `check` with the case's JSON.
+// Calls `check` with the JSON of the case.
 absl::Status WithJson(const Case& test_case, FileSystem& fs,
                       absl::FunctionRef<absl::Status(const Json&)> check) {
   const std::string path = JoinPath(test_case.directory, "case.json");
@@ -232,7 +234,7 @@ absl::Status CheckRecords(const Case& test_case, FileSystem& fs) {
         fs.ReadFile(JoinPath(test_case.directory, "plain.tfrecord")));
     if (written == expected) return absl::OkStatus();
     return absl::UnknownError(
-        "the records written are not the bytes of plain.tfrecord");
+        "the written records differ from plain.tfrecord");
   });
 }
 

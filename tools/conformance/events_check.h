@@ -1,6 +1,7 @@
-// EventsCheck implements the case kind `events`: our reader reads an event file
-// written by TensorFlow. RecordsCheck implements the part of kind `records`
-// that needs no steps: the bytes that our writer produces for the records.
+// EventsCheck implements the case kind `events`: Weft's reader reads an event
+// file that TensorFlow wrote. RecordsCheck implements the part of the kind
+// `records` that needs no steps: Weft's writer must produce the same bytes for
+// the records.
 #ifndef WEFT_TOOLS_CONFORMANCE_EVENTS_CHECK_H_
 #define WEFT_TOOLS_CONFORMANCE_EVENTS_CHECK_H_
 
@@ -10,12 +11,12 @@
 
 namespace weft::conformance {
 
-// OK if the records of `file` match the case's `events`, in order, and there
-// are no others; otherwise the message names the difference.
+// Returns OK if the file has exactly the events of the case, in this order.
+// Otherwise the message names the difference.
 absl::Status CheckEvents(const Case& test_case, FileSystem& fs);
 
-// OK if there are no `records_hex`, or a file of them has the bytes of
-// plain.tfrecord.
+// Returns OK if the case has no `records_hex`, or if a file of these records
+// equals plain.tfrecord.
 absl::Status CheckRecords(const Case& test_case, FileSystem& fs);
 
 }  // namespace weft::conformance

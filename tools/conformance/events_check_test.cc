@@ -87,7 +87,8 @@ TEST_F(EventsCheckTest, RecordBytesMatchTensorFlow) {
               "integration_tests/testdata/conformance/records/tfrecord/"
               "plain.tfrecord")
           .value();
-  // The first two, and the last, after one of 70000 bytes and one of 300.
+  // These are the first two records and the last one. The records of 70000 and
+  // 300 bytes before the last one are omitted.
   Put("case.json", R"({"records_hex": ["", "6669727374"]})");
   Put("plain.tfrecord", plain.substr(0, 37));
   EXPECT_OK(CheckRecords(case_, fs_));

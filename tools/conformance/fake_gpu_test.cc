@@ -1,6 +1,6 @@
-// Replays every case in integration_tests/testdata/conformance with all
-// possible nodes on a GPU with its own memory, simulated on the host: wrong or
-// late copies change the values.
+// Replays each case in integration_tests/testdata/conformance with all possible
+// nodes on a GPU with its own memory, which the host simulates. Wrong or late
+// copies would change the values.
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +18,8 @@ namespace {
 
 class FakeGpuTest : public ::testing::TestWithParam<std::string> {
  protected:
-  // One process for all: starting its threads costs more than a case.
+  // All cases share one process, because starting its threads takes longer than
+  // a case.
   static void SetUpTestSuite() {
     process_ = new Process(
         ProcessOptions{.gpu_platform = std::make_shared<FakeGpuPlatform>()});
@@ -29,7 +30,7 @@ class FakeGpuTest : public ::testing::TestWithParam<std::string> {
 };
 Process* FakeGpuTest::process_ = nullptr;
 
-TEST_P(FakeGpuTest, Passes) {
+TEST_P(FakeGpuTest, CasePassesOnFakeGpu) {
   WeftSessionFactory factory = WeftSessionFactory::OnGpu(*process_);
   ReplayCase(GetParam(), TestNameOfCase(GetParam()), factory, *process_);
 }

@@ -21,25 +21,27 @@ bool IsAmong(absl::string_view directory,
 bool IsOfCpus(absl::string_view directory) {
   return IsAmong(directory,
                  {
-                     // A reader has a kernel for CPUs only; its queue was asked
-                     // for on the GPU, which soft placement does not take back.
+                     // The reader has a kernel for CPUs only. Its queue was
+                     // requested on the GPU, and soft placement does not change
+                     // that.
                      "queues/string_input_producer",
                      "records/ordered_producer",
                      "records/shuffled_producer",
-                     // Fetches a reference and its change, in no order.
+                     // Fetches a reference variable and its update in an
+                     // unspecified order.
                      "sessions/extend_local",
-                     // Expects nodes on CPUs.
+                     // Expects nodes to be on CPUs.
                      "sessions/log_device_placement",
                  });
 }
 
 bool IsBeyondCuda(absl::string_view directory) {
   return IsAmong(directory, {
-                                // Refused.
+                                // The kernels for NVIDIA GPUs reject these ops.
                                 "ops/MaxPool_across_channels",
                                 "ops/batch_norm_of_nothing",
-                                // CPUs round to half at each addition, and
-                                // these add as floats.
+                                // CPUs round to half precision after each
+                                // addition, but these kernels add in float.
                                 "ops/Cumsum_half",
                                 "ops/Softmax_half",
                                 "ops/Sum_half",

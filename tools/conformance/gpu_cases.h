@@ -6,15 +6,15 @@
 
 namespace weft::conformance {
 
-// Whether the case in the directory depends on CPUs, so that it ends
-// differently on any GPU, in TensorFlow, too.
+// Returns whether the case in `directory` depends on CPUs, so that its result
+// differs on any GPU, in TensorFlow, too.
 bool IsOfCpus(absl::string_view directory);
 
-// Whether NVIDIA GPUs reject its ops, or give other bits.
+// Returns whether NVIDIA GPUs reject an op of the case or compute other bits.
 bool IsBeyondCuda(absl::string_view directory);
 
-// Whether its errors do not occur on NVIDIA GPUs: indices and labels out of
-// range give 0 or NaN there, in TensorFlow, too.
+// Returns whether the errors of the case do not occur on NVIDIA GPUs. There,
+// indices and labels out of range give 0 or NaN, in TensorFlow, too.
 bool HasErrorsOfCpus(absl::string_view directory);
 
 }  // namespace weft::conformance

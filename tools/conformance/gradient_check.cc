@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<Gradient>> BuildGradients(const Scope& scope,
   return gradients;
 }
 
-// Sets the outputs to fetch, and the keys of their expected values.
+// Collects the outputs to fetch, and the keys of their expected values.
 absl::Status CollectFetches(const Scope& scope, const GradientSpec& spec,
                             const std::vector<Gradient>& gradients,
                             RunRequest& request,
@@ -108,7 +108,7 @@ absl::Status CheckGradients(const Case& test_case, const TensorPack& tensors,
                             absl::string_view graph_def,
                             SessionFactory& factory) {
   if (test_case.gradients.empty()) {
-    return absl::UnknownError("the case lists no gradients");
+    return absl::UnknownError("case.json lists no gradients");
   }
   for (size_t i = 0; i < test_case.gradients.size(); ++i) {
     RETURN_IF_ERROR(Annotate(CheckOne(test_case, tensors, graph_def,

@@ -11,7 +11,8 @@
 
 namespace weft::conformance {
 
-// OK if every gradient matches; otherwise the message names the difference.
+// Returns OK if every gradient matches. Otherwise the message names the
+// difference.
 absl::Status CheckGradients(const Case& test_case, const TensorPack& tensors,
                             absl::string_view graph_def,
                             SessionFactory& factory);

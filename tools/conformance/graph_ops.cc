@@ -16,7 +16,8 @@ void AddFunctions(const tf::AttrValue& value, std::vector<std::string>& names) {
   }
 }
 
-// Names of ops, some of which are functions'.
+// Appends the op of the node and the names of functions in its attrs. The op
+// may also be the name of a function.
 void AddCalled(const tf::NodeDef& node, std::vector<std::string>& names) {
   names.push_back(node.op());
   for (const auto& [name, value] : node.attr()) AddFunctions(value, names);
@@ -28,7 +29,7 @@ absl::StatusOr<std::set<std::string>> OpsOf(absl::string_view graph_def) {
   tf::GraphDef graph;
   if (!graph.ParseFromArray(graph_def.data(),
                             static_cast<int>(graph_def.size()))) {
-    return absl::InvalidArgumentError("not a GraphDef");
+    return absl::InvalidArgumentError("the bytes are not a GraphDef");
   }
   std::map<std::string, const tf::FunctionDef*> functions;
   for (const tf::FunctionDef& function : graph.library().function()) {

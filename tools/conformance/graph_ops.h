@@ -10,7 +10,7 @@
 
 namespace weft::conformance {
 
-// Ops of the nodes, and of the functions that they may call.
+// Returns the ops of all nodes, and of the functions that they may call.
 absl::StatusOr<std::set<std::string>> OpsOf(absl::string_view graph_def);
 
 }  // namespace weft::conformance

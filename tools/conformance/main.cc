@@ -3,12 +3,12 @@
 //   bazel run //tools/conformance -- DIR [--target TARGET]
 //                                        [--gpu [--exact-memory]]
 //
-// DIR is a case, a group of cases, or all of them. Exits with 1 if a case
-// failed or there was none, with 2 for a wrong call. With --gpu each node that
-// names no device runs on this machine's first GPU, if it has a kernel there,
-// and the ops that have are counted; cases that end otherwise on GPUs are left
-// out and named. With --exact-memory each buffer there is a piece of memory for
-// itself, as compute-sanitizer needs.
+// DIR is a case, a group of cases, or a directory of groups. Exits with 1 if a
+// case failed or there was no case, and with 2 for invalid arguments. With
+// --gpu, each node without a requested device runs on this machine's first GPU
+// if it has a GPU kernel. The ops with such kernels are counted, and cases
+// whose results differ on GPUs are listed and skipped. With --exact-memory,
+// each buffer on the GPU is a separate allocation, as compute-sanitizer needs.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -70,7 +70,8 @@ bool ParseArguments(const std::vector<std::string>& arguments,
          !(result->has_exact_memory && !result->on_gpu);
 }
 
-// `bazel run` changes the directory and says where the user stood.
+// Resolves a path relative to the user's directory. `bazel run` changes the
+// current directory and passes the user's in BUILD_WORKING_DIRECTORY.
 std::string FromWhereTheUserStands(const std::string& path) {
   const char* directory = std::getenv("BUILD_WORKING_DIRECTORY");
   return directory == nullptr ? path : JoinPath(directory, path);

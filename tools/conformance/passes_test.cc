@@ -1,6 +1,6 @@
-// Passes must not be observable: every case in
-// integration_tests/testdata/conformance is replayed with and without passes,
-// and must give the same bits, or the same errors.
+// Checks that passes are not observable: each case in
+// integration_tests/testdata/conformance is replayed with and without passes.
+// It must give the same bits or the same errors.
 #include <map>
 #include <string>
 #include <vector>
@@ -19,12 +19,13 @@
 namespace weft::conformance {
 namespace {
 
-// For a case whose values differ between replays.
+// Maximum number of replays if the values of a case vary between replays.
 constexpr int kMostReplays = 10;
 
 class PassesTest : public ::testing::TestWithParam<std::string> {
  protected:
-  // One process for all: starting its threads costs more than a case.
+  // All cases share one process, because starting its threads takes longer than
+  // a case.
   static void SetUpTestSuite() { process_ = new Process(); }
   static void TearDownTestSuite() { delete process_; }
 
@@ -41,15 +42,16 @@ class PassesTest : public ::testing::TestWithParam<std::string> {
 };
 Process* PassesTest::process_ = nullptr;
 
-TEST_P(PassesTest, KeepAllResults) {
+TEST_P(PassesTest, PassesKeepAllResults) {
   RunRecord with, without;
   Replay(AllRewrites(), with);
   Replay(NoRewrites(), without);
   EXPECT_GT(with.num_runs(), 0);
   std::map<std::string, std::string> differences =
       RunRecord::Compare(with, without);
-  // Differences between two replays without passes, random numbers and thread
-  // order, are not caused by passes. Two of them may agree by chance.
+  // Values that also differ between two replays without passes, because of
+  // random numbers or thread order, are not compared. Two replays may agree by
+  // chance, so there are several.
   for (int i = 0; i < kMostReplays && !differences.empty(); ++i) {
     RunRecord again;
     Replay(NoRewrites(), again);
@@ -62,11 +64,12 @@ TEST_P(PassesTest, KeepAllResults) {
   }
 }
 
-TEST(PassesCasesTest, AreAllThere) {
+TEST(PassesCasesTest, NumberOfCasesIsAsExpected) {
   EXPECT_EQ(CountCases(RecordedCases()), ExpectedCases());
 }
 
-// Passes cannot change files of a saver, or an event file.
+// Returns the cases that run graphs. The others check files of savers or event
+// files, which passes cannot change.
 std::vector<std::string> CasesThatRunGraphs() {
   LocalFileSystem fs;
   std::vector<std::string> cases = RecordedCases();

@@ -29,7 +29,8 @@ absl::Status Same(absl::string_view what, const Lines& found,
       absl::StrJoin(expected, ", "), "]"));
 }
 
-// Without timestamps, which cases omit.
+// Returns the lines of the checkpoint state. Omits timestamps, which cases do
+// not contain.
 absl::StatusOr<Lines> StateLines(FileSystem& fs, const std::string& directory) {
   ASSIGN_OR_RETURN(const std::string text,
                    fs.ReadFile(JoinPath(directory, "checkpoint")));
@@ -72,7 +73,7 @@ absl::Status PlaySave(const SaveSpec& save, const std::string& directory,
 absl::Status CheckSaver(const Case& test_case, const std::string& directory,
                         FileSystem& fs, SessionFactory& factory) {
   if (test_case.history.empty()) {
-    return absl::UnknownError("the case has no history");
+    return absl::UnknownError("case.json has no history of saves");
   }
   const Scope scope = Scope::Root();
   const ops::Variable variable(scope.WithName("v"),

@@ -1,5 +1,6 @@
-// SaverCheck implements the case kind `saver`: a Saver saves as in the case's
-// history, and must leave the same files and the same state after each save.
+// SaverCheck implements the case kind `saver`. A Saver saves as in the history
+// of the case. After each save, the files and the checkpoint state must be the
+// same.
 #ifndef WEFT_TOOLS_CONFORMANCE_SAVER_CHECK_H_
 #define WEFT_TOOLS_CONFORMANCE_SAVER_CHECK_H_
 
@@ -12,9 +13,9 @@
 
 namespace weft::conformance {
 
-// Saves its own variable to `directory`, which must be empty. The message names
-// the save and the difference. A save without .meta in the history is made
-// without write_meta_graph.
+// Saves a variable to `directory`, which must be empty. The error names the
+// save and the difference. If a save in the history has no .meta file, it is
+// repeated without write_meta_graph.
 absl::Status CheckSaver(const Case& test_case, const std::string& directory,
                         FileSystem& fs, SessionFactory& factory);
 

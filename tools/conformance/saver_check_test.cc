@@ -1,4 +1,4 @@
-// A wrong history must be detected.
+// Tests that SaverCheck detects a wrong history.
 #include "tools/conformance/saver_check.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// SessionFactory creates the sessions on which a case is replayed:
-// weft::Session, or replacements in tests.
+// SessionFactory creates the sessions on which a case is replayed. They use
+// weft::Session, or are fakes in tests.
 #ifndef WEFT_TOOLS_CONFORMANCE_SESSION_FACTORY_H_
 #define WEFT_TOOLS_CONFORMANCE_SESSION_FACTORY_H_
 
@@ -28,7 +28,7 @@ struct RunRequest {
 struct Placement {
   std::string node;
   std::string device;
-  std::string log_line;  // as TensorFlow prints it
+  std::string log_line;  // the line that TensorFlow prints
 };
 
 class ReplaySession {
@@ -39,25 +39,27 @@ class ReplaySession {
       const RunRequest& request) = 0;
   virtual absl::Status Extend(absl::string_view graph_def) = 0;
   virtual absl::Status Close() = 0;
-  // Placements of all nodes so far, if the session records them.
+  // Returns the placements of all nodes so far, if the session records them.
   virtual std::vector<Placement> Placements() = 0;
 };
 
 class SessionFactory {
  public:
   virtual ~SessionFactory() = default;
-  // `keep_placement` enables Placements.
+  // Creates a session. If `keep_placement` is set, the session records
+  // Placements.
   virtual absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
       bool keep_placement) = 0;
-  // For checks that use a session directly, with their own graph.
+  // Connects a session for checks that use it directly, with their own graph.
   virtual absl::StatusOr<std::unique_ptr<Session>> Connect(
       const Scope& scope) = 0;
-  // Clears containers at a task of the cluster ("/job:ps/task:0").
+  // Clears containers at a task of the cluster, for example "/job:ps/task:0".
   virtual absl::Status Reset(const std::string& task,
                              const std::vector<std::string>& containers) = 0;
-  // Starts servers (`jobs` maps jobs to their number of tasks), which live as
-  // long as the result; its sessions connect to the task named in their spec.
+  // Starts servers, which live as long as the result. `jobs` maps each job to
+  // its number of tasks. Sessions of the result connect to the task named in
+  // their spec.
   virtual absl::StatusOr<std::unique_ptr<SessionFactory>> StartCluster(
       const std::map<std::string, int>& jobs) = 0;
 };

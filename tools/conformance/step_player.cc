@@ -21,8 +21,8 @@ absl::Status Differs(absl::string_view text) {
   return absl::UnknownError(text);
 }
 
-// INVALID_ARGUMENT is as good where TensorFlow says INTERNAL or ABORTED of a
-// bad argument.
+// Returns whether a code matches the expected one. INVALID_ARGUMENT also
+// matches where TensorFlow reports INTERNAL or ABORTED for a bad argument.
 bool IsExpectedCode(absl::StatusCode code, absl::string_view expected) {
   if (StatusCodeName(code) == expected) return true;
   return code == absl::StatusCode::kInvalidArgument &&
@@ -48,7 +48,7 @@ absl::Status CheckError(const absl::Status& status,
 
 }  // namespace
 
-// A step that runs beside the others.
+// A step that runs in the background.
 struct StepPlayer::Background {
   const Step* step = nullptr;
   RunRequest request;
@@ -67,7 +67,7 @@ StepPlayer::StepPlayer(const Case& test_case, const TensorPack& tensors,
       scheduler_(scheduler) {}
 
 StepPlayer::~StepPlayer() {
-  // Ends what still runs; what became of it no longer matters.
+  // Ends the background steps that still run. Their results no longer matter.
   for (auto& [name, session] : sessions_) session->Close().IgnoreError();
   for (auto& [name, background] : background_) background->done->Wait();
 }
@@ -92,7 +92,8 @@ absl::Status StepPlayer::Play(const Step& step) {
 absl::Status StepPlayer::PlayRun(const Step& step) {
   ASSIGN_OR_RETURN(const RunRequest request, MakeRequest(step));
   absl::StatusOr<ReplaySession*> session = GetSession(step.session);
-  // A graph that is refused when it is sent counts as refused by the run.
+  // If the graph is rejected when it is sent to the session, the run counts as
+  // rejected.
   const Fetched fetched =
       session.ok() ? (*session)->Run(request) : Fetched(session.status());
   RETURN_IF_ERROR(CheckOutcome(step, step, fetched));
@@ -289,7 +290,7 @@ absl::Status StepPlayer::CheckLogLines(const Step& step,
   for (const Placement& placement : session.Placements()) {
     lines.push_back(placement.log_line);
   }
-  // Each step logs what it was the first to place.
+  // A step logs only the nodes that it is the first to place.
   const size_t seen = std::min(lines_seen_[&session], lines.size());
   lines_seen_[&session] = lines.size();
   lines.erase(lines.begin(), lines.begin() + seen);

@@ -21,18 +21,18 @@ namespace weft::conformance {
 
 class StepPlayer {
  public:
-  // All arguments must outlive it. `scratch` is an empty directory.
+  // `scratch` is an empty directory. All arguments must outlive this object.
   StepPlayer(const Case& test_case, const TensorPack& tensors, FileSystem& fs,
              std::string scratch, SessionFactory& factory,
              Scheduler& scheduler);
   // Closes the sessions and waits for background steps.
   ~StepPlayer();
 
-  // OK if the step went as expected; otherwise the message describes the
-  // difference.
+  // Plays one step. Returns OK if its outcome is as expected. Otherwise the
+  // message describes the difference.
   absl::Status Play(const Step& step);
 
-  // Whether Play supports the action.
+  // Returns whether Play supports the action.
   static bool KnowsAction(absl::string_view action);
 
  private:
@@ -53,8 +53,9 @@ class StepPlayer {
   absl::StatusOr<Tensor> FindTensor(const std::string& key) const;
   std::string ResolvePath(const std::string& path) const;
 
-  // `how` is the source of the comparison: the step itself, or the background
-  // step it joins.
+  // Compares the outcome of a step with the expectations of `step`. `how`
+  // specifies the comparison: it is the step itself, or the background step
+  // that it joins.
   absl::Status CheckOutcome(const Step& step, const Step& how,
                             const Fetched& fetched) const;
   absl::Status CheckFetches(const Step& step, const Step& how,

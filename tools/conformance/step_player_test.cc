@@ -13,7 +13,7 @@ namespace {
 
 using Fetched = absl::StatusOr<std::vector<Tensor>>;
 
-// Results of the fake sessions, and their recorded calls.
+// The results of the fake sessions, and the calls that they record.
 struct Script {
   std::function<Fetched(const RunRequest&)> run = [](const RunRequest&) {
     return Fetched(std::vector<Tensor>{});
@@ -102,25 +102,26 @@ class StepPlayerTest : public ::testing::Test, public SessionFactory {
   std::unique_ptr<StepPlayer> player_;
 };
 
-TEST_F(StepPlayerTest, ComparesFetches) {
+TEST_F(StepPlayerTest, FetchesAreCompared) {
   RunReturns(std::vector<Tensor>{Tensor::Scalar(1.0f)});
   EXPECT_OK(player().Play(Fetching("one")));
   EXPECT_THAT(player().Play(Fetching("two")),
               StatusIs(absl::StatusCode::kUnknown, "y:0: element 0"));
   EXPECT_THAT(player().Play(Fetching("none")),
               StatusIs(absl::StatusCode::kUnknown, "tensors.pb has no none"));
-  EXPECT_FALSE(player().Play(Step()).ok());  // one fetch too many
+  EXPECT_FALSE(player().Play(Step()).ok());  // one fetch more than expected
   EXPECT_EQ(script_.opened, 1);
 }
 
-TEST_F(StepPlayerTest, ExpectsErrors) {
+TEST_F(StepPlayerTest, ErrorsAreExpected) {
   RunReturns(absl::InvalidArgumentError("node x is bad"));
   EXPECT_OK(player().Play(Failing("INVALID_ARGUMENT", "x is")));
   EXPECT_OK(player().Play(Failing("INVALID_ARGUMENT", "")));
   EXPECT_FALSE(player().Play(Failing("INVALID_ARGUMENT", "y is")).ok());
   EXPECT_FALSE(player().Play(Failing("NOT_FOUND", "")).ok());
   EXPECT_FALSE(player().Play(Fetching("one")).ok());
-  // Equivalent to TensorFlow's errors for some bad arguments.
+  // Weft's INVALID_ARGUMENT is accepted for these errors, which TensorFlow
+  // returns for some bad arguments.
   EXPECT_OK(player().Play(Failing("INTERNAL", "")));
   EXPECT_OK(player().Play(Failing("ABORTED", "")));
   RunReturns(std::vector<Tensor>{});
@@ -133,7 +134,7 @@ TEST_F(StepPlayerTest, RefusedGraphIsTheErrorOfItsRun) {
   EXPECT_FALSE(player().Play(Fetching("one")).ok());
 }
 
-TEST_F(StepPlayerTest, FeedsTensorsAndPaths) {
+TEST_F(StepPlayerTest, TensorsAndPathsAreFed) {
   Step step;
   step.feeds = {{"x:0", "one"}};
   step.repeat_feeds = {{"x:0", "two"}};
@@ -151,7 +152,7 @@ TEST_F(StepPlayerTest, FeedsTensorsAndPaths) {
   EXPECT_EQ(request.timeout, absl::Seconds(3));
 }
 
-TEST_F(StepPlayerTest, ComparesFiles) {
+TEST_F(StepPlayerTest, FilesAreCompared) {
   Step step;
   step.expect_files = {{"@tmp/made", "kept"}};
   ASSERT_OK(fs_.WriteFileAtomically("/case/kept", "abc"));
@@ -163,7 +164,7 @@ TEST_F(StepPlayerTest, ComparesFiles) {
   EXPECT_OK(player().Play(step));
 }
 
-TEST_F(StepPlayerTest, ComparesPlacementOfListedNodes) {
+TEST_F(StepPlayerTest, PlacementOfListedNodesIsCompared) {
   script_.placements = {{"a", "/device:CPU:0", ""}, {"b", "/device:CPU:1", ""}};
   Step step;
   step.expect_placement = {{{"b", "/device:CPU:1"}}};
@@ -210,11 +211,12 @@ TEST_F(StepPlayerTest, BackgroundStepIsCheckedWhenJoined) {
   join.join = "getter";
   join.expect = {"one"};
   EXPECT_OK(player().Play(join));
-  EXPECT_FALSE(player().Play(join).ok());  // joined already
+  EXPECT_FALSE(player().Play(join).ok());  // the step was already joined
 }
 
 TEST_F(StepPlayerTest, BackgroundStepMustEnd) {
-  // The step may wait for it until the player ends, after this function.
+  // Shared with the step, because the step may outlive this function: it waits
+  // for the event until the player ends.
   std::shared_ptr<Event> release = scheduler_.NewEvent();
   script_.run = [release](const RunRequest&) -> Fetched {
     release->Wait();
@@ -231,7 +233,7 @@ TEST_F(StepPlayerTest, BackgroundStepMustEnd) {
   release->Set();
 }
 
-TEST_F(StepPlayerTest, ExtendsAndCloses) {
+TEST_F(StepPlayerTest, SessionsAreExtendedAndClosed) {
   ASSERT_OK(fs_.WriteFileAtomically("/case/more.pb", "more"));
   Step extend;
   extend.action = "extend";
@@ -245,11 +247,11 @@ TEST_F(StepPlayerTest, ExtendsAndCloses) {
   close.action = "close";
   EXPECT_OK(player().Play(close));
   EXPECT_EQ(script_.opened, 1);
-  EXPECT_OK(player().Play(Step()));  // reopens it
+  EXPECT_OK(player().Play(Step()));  // reopens the session
   EXPECT_EQ(script_.opened, 2);
 }
 
-TEST_F(StepPlayerTest, KnowsItsActions) {
+TEST_F(StepPlayerTest, SupportedActionsAreKnown) {
   EXPECT_TRUE(StepPlayer::KnowsAction("run"));
   EXPECT_TRUE(StepPlayer::KnowsAction("reset"));
   EXPECT_FALSE(StepPlayer::KnowsAction("dance"));

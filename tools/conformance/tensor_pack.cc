@@ -8,7 +8,7 @@
 namespace weft::conformance {
 namespace {
 
-// Field 1, length-delimited.
+// The tag of field 1 with a length-delimited value.
 constexpr uint32_t kTensorTag = (1 << 3) | 2;
 
 bool ReadRecord(google::protobuf::io::CodedInputStream& input,
@@ -33,7 +33,7 @@ absl::StatusOr<TensorPack> ParseTensorPack(absl::string_view bytes) {
   while (input.CurrentPosition() < static_cast<int>(bytes.size())) {
     tf::NamedTensorProto record;
     if (!ReadRecord(input, &record)) {
-      return absl::InvalidArgumentError("not a pack of tensors");
+      return absl::InvalidArgumentError("the bytes are not a TensorPack");
     }
     auto tensor = TensorFromProto(record.tensor(), HeapAllocator());
     if (!tensor.ok()) return Annotate(tensor.status(), record.name());

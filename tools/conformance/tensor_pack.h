@@ -1,4 +1,5 @@
-// TensorPack is the parsed tensors.pb, every tensor of a case by its key:
+// TensorPack is the parsed file tensors.pb, which contains all tensors of a
+// case by key:
 //   message TensorPack { repeated NamedTensorProto tensor = 1; }
 #ifndef WEFT_TOOLS_CONFORMANCE_TENSOR_PACK_H_
 #define WEFT_TOOLS_CONFORMANCE_TENSOR_PACK_H_
@@ -14,7 +15,7 @@ namespace weft::conformance {
 
 using TensorPack = std::map<std::string, Tensor>;
 
-// INVALID_ARGUMENT for invalid bytes.
+// Parses a serialized TensorPack. Returns INVALID_ARGUMENT for invalid bytes.
 absl::StatusOr<TensorPack> ParseTensorPack(absl::string_view bytes);
 
 }  // namespace weft::conformance

@@ -15,7 +15,7 @@
 namespace weft::conformance {
 namespace {
 
-// Places nodes without a device, from node `first` on, on the GPU.
+// Places nodes that request no device on the GPU, beginning with node `first`.
 void PutOnGpu(Graph& graph, int first) {
   for (const Node* node : graph.nodes().subspan(first)) {
     if (node->requested_device().empty()) {
@@ -82,8 +82,8 @@ absl::StatusOr<std::unique_ptr<ReplaySession>> Open(
                                        on_gpu);
 }
 
-// Servers of one case, all in one Process of their own, so that clients reach
-// them through sockets.
+// The servers of one case. They share a Process that is not the client's, so
+// that clients connect over sockets.
 class Cluster : public SessionFactory {
  public:
   Cluster(Process& client, const GraphOptions& graph_options)
@@ -111,7 +111,8 @@ class Cluster : public SessionFactory {
   absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
       bool keep_placement) override {
-    // A session without a task is in process, beside the cluster.
+    // If the spec names no task, the session is in this process and does not
+    // use the cluster.
     std::string target;
     if (!spec.task.empty()) {
       ASSIGN_OR_RETURN(target, TargetOf(spec.task));
@@ -134,7 +135,7 @@ class Cluster : public SessionFactory {
 
   absl::StatusOr<std::unique_ptr<SessionFactory>> StartCluster(
       const std::map<std::string, int>&) override {
-    return absl::FailedPreconditionError("the case has its cluster already");
+    return absl::FailedPreconditionError("the case already has its cluster");
   }
 
  private:

@@ -1,5 +1,5 @@
-// WeftSessionFactory replays cases on weft::Session, in this process or at a
-// target.
+// WeftSessionFactory replays cases on weft::Session, either in this process or
+// at a target.
 #ifndef WEFT_TOOLS_CONFORMANCE_WEFT_SESSION_FACTORY_H_
 #define WEFT_TOOLS_CONFORMANCE_WEFT_SESSION_FACTORY_H_
 
@@ -17,16 +17,17 @@ namespace weft::conformance {
 
 class WeftSessionFactory : public SessionFactory {
  public:
-  // `process` must outlive the sessions. `target` "" is a session in this
-  // process; sessions at another target share no state with others.
+  // `process` must outlive the sessions. If `target` is empty, sessions are in
+  // this process. Sessions at a target share no state with other sessions.
   WeftSessionFactory(Process& process, std::string target,
                      GraphOptions graph_options = {})
       : process_(process),
         target_(std::move(target)),
         graph_options_(graph_options) {}
 
-  // Sessions in this process have one GPU, of its platform, and place each node
-  // without a requested device there if it has a kernel.
+  // Returns a factory for sessions in this process with one GPU of its
+  // platform. Each node without a requested device runs on the GPU if it has a
+  // GPU kernel.
   static WeftSessionFactory OnGpu(Process& process);
 
   absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(

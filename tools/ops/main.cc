@@ -2,8 +2,8 @@
 //
 //   bazel run //tools/ops -- --markdown
 //
-// `--help` lists its options. Exits with 2 for a wrong call, with 1 for a file
-// that can't be read.
+// `--help` lists its options. Exits with 2 for invalid arguments, and with 1 if
+// a file cannot be read.
 #include <cstdio>
 
 #include "tools/ops/ops_command.h"

@@ -18,11 +18,13 @@ using Json = nlohmann::json;
 struct Family {
   absl::string_view name;
   absl::string_view reason;
-  // Separated by spaces; a "*" at an end stands for anything.
+  // Names of ops, separated by spaces. A "*" at the beginning or end matches
+  // any text.
   absl::string_view ops;
 };
 
-// The first family with the op provides the reason.
+// The families of missing ops. The first family that contains an op provides
+// the reason.
 constexpr Family kFamilies[] = {
     {"input pipelines",
      "tf.data has more kinds of data sets and iterators than programs of "
@@ -101,7 +103,7 @@ absl::StatusOr<std::vector<MissingOp>> FindMissingOps(
   const Json json = Json::parse(facts, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
     return absl::InvalidArgumentError(
-        "it is not a JSON object with an entry for each op");
+        "the file is not a JSON object with an entry for each op");
   }
   std::vector<MissingOp> missing;
   for (const auto& entry : json.items()) {

@@ -1,6 +1,6 @@
-// MissingOp lists a TensorFlow op that Weft lacks, and the reason.
+// MissingOp is a TensorFlow op that Weft lacks, with the reason.
 //
-// Stateless functions.
+// Threads: the functions have no state.
 #ifndef WEFT_TOOLS_OPS_MISSING_OPS_H_
 #define WEFT_TOOLS_OPS_MISSING_OPS_H_
 
@@ -15,17 +15,17 @@ namespace weft::tools {
 
 struct MissingOp {
   std::string name;
-  std::string family;  // empty where nobody has written down a reason
+  std::string family;  // empty if no reason is recorded
   std::string reason;
 };
 
-// Returns the ops of `facts` that `registry` does not have, by name. `facts` is
-// a JSON object with an entry for each op, whose value is ignored.
+// Returns the ops in `facts` that `registry` lacks, sorted by name. `facts` is
+// a JSON object with an entry for each op; the values are ignored. Returns
 // INVALID_ARGUMENT for other text.
 absl::StatusOr<std::vector<MissingOp>> FindMissingOps(
     absl::string_view facts, const OpRegistry& registry);
 
-// The count, then a line for each.
+// Returns a line with the count, and then a line for each op.
 std::string MissingOpsAsText(const std::vector<MissingOp>& ops);
 
 }  // namespace weft::tools

@@ -45,7 +45,8 @@ ShapeStatus ShapeOf(const OpDef& op) {
              : ShapeStatus::kInferred;
 }
 
-// The ends of a partition: the executor itself is their kernel.
+// Returns whether the executor runs the op itself. These ops are the inputs and
+// outputs of a partition.
 bool IsRunByTheExecutor(absl::string_view op) {
   return op == "_Arg" || op == "_Retval";
 }
@@ -57,8 +58,8 @@ std::vector<DataType> Union(const std::vector<DataType>& a,
   return {both.begin(), both.end()};
 }
 
-// An attr counts only where every kernel asks about it: any type will do where
-// one does not.
+// Returns the types that some kernel supports. Omits attrs that not every
+// kernel constrains, because a kernel without a constraint supports any type.
 KernelColumn UnionOf(const std::vector<const KernelDef*>& kernels,
                      absl::string_view device_type) {
   KernelColumn column;
@@ -84,8 +85,8 @@ KernelColumn UnionOf(const std::vector<const KernelDef*>& kernels,
   return column;
 }
 
-// Kernels that are made for many types at once may take some that the op does
-// not allow.
+// Returns the types that the kernels support and the op allows. Kernels that
+// are registered for many types may include types that the op does not allow.
 KernelColumn ColumnOf(const OpDef& op,
                       const std::vector<const KernelDef*>& kernels,
                       absl::string_view device_type) {

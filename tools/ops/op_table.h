@@ -1,8 +1,8 @@
-// The table of all ops: the signature of each op, and whether it has a shape
-// function, kernels and a gradient. Rows are created from the registries; the
-// tool prints them and its test checks them.
+// The table of all ops, with the signature of each op, and whether it has a
+// shape function, kernels and a gradient. Rows are created from the registries.
+// The tool prints them, and its test checks them.
 //
-// Value types, not thread-safe; stateless functions.
+// Value types, not thread-safe. The functions have no state.
 #ifndef WEFT_TOOLS_OPS_OP_TABLE_H_
 #define WEFT_TOOLS_OPS_OP_TABLE_H_
 
@@ -16,11 +16,11 @@
 
 namespace weft::tools {
 
-// How much the shape function infers.
+// What the shape function of an op infers.
 enum class ShapeStatus {
   kInferred,
-  kUnknown,    // nothing: shapes::Unknown
-  kNoOutputs,  // there is nothing to know
+  kUnknown,    // infers nothing: shapes::Unknown
+  kNoOutputs,  // the op has no outputs
 };
 
 enum class KernelStatus {
@@ -31,38 +31,39 @@ enum class KernelStatus {
 
 enum class GradientStatus {
   kYes,
-  kNone,     // by nature
-  kRuntime,  // the runtime makes the op, after gradients were taken
+  kNone,     // the op has no gradient by nature
+  kRuntime,  // only the runtime creates the op, after gradients were added
   kMissing,
 };
 
-// All kernels of an op on devices of one type.
+// The kernels of an op on devices of one type.
 struct KernelColumn {
   KernelStatus status = KernelStatus::kMissing;
-  // Maps attr names to types that some kernel supports and the op allows, in
-  // the order of their numbers; attrs that kernels do not constrain are
-  // omitted.
+  // Maps names of attrs to the types that some kernel supports and the op
+  // allows, sorted by their enum values. Omits attrs that kernels do not
+  // constrain.
   std::map<std::string, std::vector<DataType>> types;
 };
 
 struct OpRow {
   std::string name;
-  std::string signature;  // "values: N * T, axis: Tidx -> output: T"
-  std::string summary;    // one line
+  // for example "values: N * T, axis: Tidx -> output: T"
+  std::string signature;
+  std::string summary;    // a single line
   bool is_stateful = false;
   ShapeStatus shape = ShapeStatus::kInferred;
   KernelColumn cpu;
-  // Kernels of NVIDIA GPUs (libs/kernels/cuda). In a build without CUDA: only
+  // Kernels for NVIDIA GPUs (libs/kernels/cuda). A build without CUDA has only
   // kernels without GPU code. A missing kernel is not an error.
   KernelColumn gpu;
   GradientStatus gradient = GradientStatus::kMissing;
 };
 
-// Returns one row for each op of `ops`, sorted by name.
+// Returns one row for each op in `ops`, sorted by name.
 std::vector<OpRow> OpTable(const OpRegistry& ops, const KernelRegistry& kernels,
                            const GradientRegistry& gradients);
 
-// Returns the table of all registries of Weft.
+// Returns the table for all registries of Weft.
 std::vector<OpRow> StandardOpTable();
 
 }  // namespace weft::tools

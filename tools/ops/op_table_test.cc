@@ -1,6 +1,6 @@
-// Checks the requirements of docs/design/adding_an_op.md, the definition, the
-// kernel and the gradient: it loops over the rows that the tool prints and
-// fails until all three exist.
+// Checks the requirements of docs/design/adding_an_op.md: each op has a
+// definition, a kernel and a gradient. The test loops over the rows that the
+// tool prints, and fails until all three exist.
 #include "tools/ops/op_table.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace weft::tools {
 namespace {
 
-// Ops whose shape function infers nothing, each with the reason.
+// Returns the ops whose shape function infers nothing, with a reason for each.
 const std::map<std::string, std::string>& NotInferred() {
   constexpr char kFromOutside[] = "it comes from outside of the partition";
   constexpr char kBytes[] = "only the bytes tell";
@@ -53,7 +53,7 @@ const std::map<std::string, std::string>& NotInferred() {
   return ops;
 }
 
-// The types of `part` that `whole` has not.
+// Returns the types of `part` that are not in `whole`.
 std::vector<DataType> Beyond(std::vector<DataType> part,
                              std::vector<DataType> whole) {
   std::sort(part.begin(), part.end());
@@ -69,7 +69,7 @@ class OpTableTest : public ::testing::Test {
   const std::vector<OpRow> rows_ = StandardOpTable();
 };
 
-TEST_F(OpTableTest, HasEachOpOnce) {
+TEST_F(OpTableTest, EachOpHasOneRow) {
   const std::vector<const OpDef*> ops = StandardOps()->List();
   ASSERT_GT(ops.size(), 100u);
   ASSERT_EQ(rows_.size(), ops.size());
@@ -119,7 +119,7 @@ TEST_F(OpTableTest, EveryOpHasAGradientOrIsMarkedWithout) {
   }
 }
 
-// An op that its kernels take no allowed type of can never run.
+// An op can never run if its kernels support none of the allowed types.
 TEST_F(OpTableTest, KernelsAcceptSomeAllowedType) {
   for (const OpRow& row : rows_) {
     for (const KernelColumn* column : {&row.cpu, &row.gpu}) {
@@ -147,7 +147,7 @@ TEST_F(OpTableTest, KernelTypeAttrsExistInTheirOps) {
   }
 }
 
-// A registration for a type that no node can have is an error.
+// A kernel that is registered for a type that no node can have is an error.
 TEST_F(OpTableTest, KernelTypesAreAllowedByTheirOps) {
   KernelRegistry kernels;
   RegisterStandardKernels(kernels);
@@ -168,7 +168,7 @@ TEST_F(OpTableTest, KernelTypesAreAllowedByTheirOps) {
   }
 }
 
-// There are some even without the CUDA toolkit.
+// A few GPU kernels exist even without the CUDA toolkit.
 TEST_F(OpTableTest, GpuKernelsAreASubsetOfCpuKernels) {
   int on_gpus = 0;
   for (const OpRow& row : rows_) {
@@ -185,7 +185,7 @@ TEST_F(OpTableTest, GpuKernelsAreASubsetOfCpuKernels) {
   EXPECT_GT(on_gpus, 50);
 }
 
-// A GPU of host memory runs the CPU's kernels.
+// A GPU that uses the host's memory runs the CPU kernels.
 TEST_F(OpTableTest, HostGpuKernelsAreASubsetOfCpuKernels) {
   KernelRegistry kernels;
   RegisterStandardKernels(kernels);
@@ -227,8 +227,9 @@ TEST_F(OpTableTest, KnownRowsAreCorrect) {
   EXPECT_EQ(find("StringJoin").gpu.status, KernelStatus::kMissing);
 }
 
-// One op with nothing but its definition, one with kernels that differ.
-TEST(OpTableOfOwnRegistriesTest, ShowsMissingEntries) {
+// Builds a table with an op that has only a definition, and an op with two
+// different kernels.
+TEST(OpTableOfOwnRegistriesTest, MissingEntriesAreShown) {
   OpRegistry ops;
   ops.Add(OpDefBuilder("Bare")
               .Output("y: float")
@@ -253,7 +254,8 @@ TEST(OpTableOfOwnRegistriesTest, ShowsMissingEntries) {
   EXPECT_EQ(rows[0].shape, ShapeStatus::kUnknown);
   EXPECT_EQ(rows[1].shape, ShapeStatus::kInferred);
   EXPECT_EQ(rows[1].cpu.status, KernelStatus::kYes);
-  // Any I will do for the second kernel, and no bool for the op.
+  // The second kernel supports any type I, so I is omitted. The op does not
+  // allow bool for T.
   EXPECT_EQ(rows[1].cpu.types, (std::map<std::string, std::vector<DataType>>{
                                    {"T", {DT_FLOAT, DT_INT32}}}));
   EXPECT_EQ(rows[1].gpu.status, KernelStatus::kMissing);

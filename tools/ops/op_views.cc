@@ -30,7 +30,8 @@ std::string Text(ShapeStatus status) {
   return "";
 }
 
-// `missing` is the text for a missing kernel.
+// Returns the types of a kernel column as text, or `missing` if there is no
+// kernel.
 std::string Text(const KernelColumn& column, const char* missing) {
   if (column.status == KernelStatus::kMissing) return missing;
   if (column.status == KernelStatus::kExecutor) return "by the executor";
@@ -65,7 +66,8 @@ std::string Escaped(absl::string_view text) {
       {{"|", "\\|"}, {"*", "\\*"}, {"_", "\\_"}, {"<", "\\<"}, {"`", "\\`"}});
 }
 
-// Between backticks only the bar has a meaning, in tables.
+// Formats text as Markdown code. In tables, only the bar must be escaped
+// between backticks.
 std::string Code(absl::string_view text) {
   return absl::StrCat("`", absl::StrReplaceAll(text, {{"|", "\\|"}}), "`");
 }

@@ -1,6 +1,6 @@
-// Views of the table of ops: text columns, Markdown, JSON.
+// Views of the table of ops as text columns, as Markdown and as JSON.
 //
-// Stateless functions.
+// Threads: the functions have no state.
 #ifndef WEFT_TOOLS_OPS_OP_VIEWS_H_
 #define WEFT_TOOLS_OPS_OP_VIEWS_H_
 
@@ -11,14 +11,15 @@
 
 namespace weft::tools {
 
-// One line per op.
+// Returns one line per op.
 std::string OpsAsText(const std::vector<OpRow>& rows);
 
-// The number of ops of each kind, then a table.
+// Returns the number of ops of each kind, and then a table.
 std::string OpsAsMarkdown(const std::vector<OpRow>& rows);
 
-// An array of objects. "cpu" and "gpu" are null without a kernel, otherwise the
-// constrained attrs with their types. "gradient": "yes", "none by nature", ...
+// Returns an array of objects. "cpu" and "gpu" are null if there is no kernel,
+// or else map the constrained attrs to their types. "gradient" is "yes" or
+// "none by nature", for example.
 std::string OpsAsJson(const std::vector<OpRow>& rows);
 
 }  // namespace weft::tools

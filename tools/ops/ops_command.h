@@ -1,4 +1,4 @@
-// Implementation of the command `ops`.
+// Implements the command `ops`.
 #ifndef WEFT_TOOLS_OPS_OPS_COMMAND_H_
 #define WEFT_TOOLS_OPS_OPS_COMMAND_H_
 
@@ -8,12 +8,12 @@
 namespace weft::tools {
 
 struct CommandResult {
-  int exit_code = 0;   // 2 for a wrong call, 1 for a file that is wrong
+  int exit_code = 0;   // 0: success; 1: invalid file; 2: invalid arguments
   std::string output;  // for standard output
   std::string error;   // for standard error
 };
 
-// `arguments` excludes the program's name.
+// Runs the command. `arguments` excludes the name of the program.
 CommandResult RunOpsCommand(const std::vector<std::string>& arguments);
 
 }  // namespace weft::tools

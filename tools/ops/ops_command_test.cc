@@ -1,5 +1,5 @@
-// The command as it is called: what it prints in each format, and its answer to
-// a wrong call.
+// Tests the command `ops`: its output in each format, and its errors for
+// invalid arguments.
 #include "tools/ops/ops_command.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::vector<std::string> Lines(const std::string& text) {
 
 size_t NumOps() { return StandardOps()->List().size(); }
 
-TEST(OpsCommandTest, PrintsOneLinePerOp) {
+TEST(OpsCommandTest, TextHasOneLinePerOp) {
   const CommandResult result = RunOpsCommand({});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.error, IsEmpty());
@@ -39,14 +39,14 @@ TEST(OpsCommandTest, PrintsOneLinePerOp) {
   EXPECT_THAT(result.output, HasSubstr("\nMatMul "));
 }
 
-TEST(OpsCommandTest, PrintsMarkdown) {
+TEST(OpsCommandTest, MarkdownIsPrinted) {
   const CommandResult result = RunOpsCommand({"--markdown"});
   EXPECT_EQ(result.exit_code, 0);
   const auto lines = Lines(result.output);
-  // A line of counts, the header and its rule.
+  // The first lines are the counts, the header of the table and its rule.
   ASSERT_EQ(lines.size(), NumOps() + 3);
   EXPECT_THAT(lines[0], StartsWith(std::to_string(NumOps()) + " ops."));
-  // Each row has the same number of cells, whatever their contents.
+  // Each row must have the same number of cells, whatever they contain.
   for (size_t i = 1; i < lines.size(); ++i) {
     const std::string line = absl::StrReplaceAll(lines[i], {{"\\|", ""}});
     EXPECT_EQ(std::count(line.begin(), line.end(), '|'), 8) << lines[i];
@@ -55,7 +55,7 @@ TEST(OpsCommandTest, PrintsMarkdown) {
               HasSubstr("`values: N * T, axis: Tidx -> output: T`"));
 }
 
-TEST(OpsCommandTest, PrintsJson) {
+TEST(OpsCommandTest, JsonIsPrinted) {
   const CommandResult result = RunOpsCommand({"--json"});
   EXPECT_EQ(result.exit_code, 0);
   const Json json = Json::parse(result.output);
@@ -93,7 +93,7 @@ std::string WriteFile(const std::string& text) {
   return path;
 }
 
-TEST(OpsCommandTest, ListsMissingOpsWithReason) {
+TEST(OpsCommandTest, MissingOpsAreListedWithReason) {
   const CommandResult result = RunOpsCommand(
       {"--missing=" + WriteFile(R"({"MatMul": {}, "FFT3D": {"inputs": []},
                                     "MaxPoolGradV2": {}, "Frobnicate": {}})")});
@@ -105,7 +105,7 @@ TEST(OpsCommandTest, ListsMissingOpsWithReason) {
   EXPECT_THAT(result.output, HasSubstr("Frobnicate     ?"));
 }
 
-TEST(OpsCommandTest, PrintsEmptyListIfNoneMissing) {
+TEST(OpsCommandTest, EmptyListIsPrintedIfNoOpIsMissing) {
   const CommandResult result =
       RunOpsCommand({"--missing=" + WriteFile(R"({"MatMul": {}})")});
   EXPECT_EQ(result.output, "0 ops are not here.\n");
@@ -123,7 +123,7 @@ TEST(OpsCommandTest, InvalidListsAreExplained) {
   EXPECT_THAT(none.error, HasSubstr("/nowhere/facts.json"));
 }
 
-TEST(OpsCommandTest, PrintsHelp) {
+TEST(OpsCommandTest, HelpIsPrinted) {
   const CommandResult result = RunOpsCommand({"--help"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.output, HasSubstr("--markdown"));

@@ -18,7 +18,8 @@ namespace {
 using bus::CapturedFrame;
 using bus::CapturedMessage;
 
-// For a list of numbers, such as the bytes of a tensor.
+// Maximum number of elements that are printed of a list, such as the bytes of a
+// tensor.
 constexpr size_t kMaxNumbers = 16;
 constexpr size_t kMaxDepth = 16;
 
@@ -96,7 +97,7 @@ class Printer : public flatbuffers::IterationVisitor {
 
   std::string text_;
   std::vector<List> lists_;
-  int hidden_ = 0;  // lists that have gone on for too long
+  int hidden_ = 0;  // number of lists that are nested in a truncated list
 };
 
 std::string BodyName(uint8_t method) {
@@ -118,14 +119,15 @@ flatbuffers::Verifier VerifierOf(const CapturedFrame& frame) {
           frame.bytes.size(), kMaxDepth};
 }
 
-// Null if the frame is not an Envelope.
+// Returns null if the frame is not an Envelope.
 const schemas::Envelope* EnvelopeOf(const CapturedFrame& frame) {
   flatbuffers::Verifier verifier = VerifierOf(frame);
   if (!schemas::VerifyEnvelopeBuffer(verifier)) return nullptr;
   return schemas::GetEnvelope(frame.bytes.data());
 }
 
-// "Request RunPartition", which defaults hide, and all that the fields say.
+// Returns the kind and method, for example "Request RunPartition", and all
+// fields. Fields with default values would be hidden otherwise.
 std::string PrintEnvelope(const schemas::Envelope& envelope,
                           const CapturedFrame& frame) {
   const std::string kind = schemas::EnumNameKind(envelope.kind());

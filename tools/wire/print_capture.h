@@ -10,9 +10,9 @@
 
 namespace weft::tools {
 
-// Returns one block per message: time, direction and connection; envelope and
-// body, field by field; the sizes of its attachments. Unparsable parts are
-// marked as such. Times are UTC.
+// Returns one block of text for each message: its time, direction and
+// connection, its envelope and body field by field, and the sizes of its
+// attachments. Unparsable parts are marked as such. Times are UTC.
 absl::StatusOr<std::string> PrintCapture(absl::string_view file);
 
 }  // namespace weft::tools

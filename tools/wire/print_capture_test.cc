@@ -1,5 +1,5 @@
-// A capture of a task's first words to another one can be read by people, and
-// a damaged one does no harm.
+// Tests that a capture of the first messages between two tasks is printed
+// readably, and that a corrupt capture is harmless.
 #include "tools/wire/print_capture.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Refuses all requests.
+// A handler that rejects all requests.
 class Refusal : public bus::Handler {
  public:
   bool IsFast(uint8_t /*method*/) const override { return true; }
@@ -41,8 +41,8 @@ class Refusal : public bus::Handler {
                 const absl::Status& /*received*/) override {}
 };
 
-// Messages that a task receives from a master that runs a step and pushes a
-// tensor.
+// Returns the capture of the messages that a task receives from a master. The
+// master runs a step and pushes a tensor.
 std::string SampleCapture() {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);

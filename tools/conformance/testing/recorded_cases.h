@@ -1,7 +1,7 @@
-// The cases in integration_tests/testdata/conformance, for the tests that
-// replay each of them.
+// The cases in integration_tests/testdata/conformance, for tests that replay
+// each of them.
 //
-// Stateless functions.
+// Threads: the functions have no state.
 #ifndef WEFT_TOOLS_CONFORMANCE_TESTING_RECORDED_CASES_H_
 #define WEFT_TOOLS_CONFORMANCE_TESTING_RECORDED_CASES_H_
 
@@ -15,11 +15,12 @@
 
 namespace weft::conformance {
 
-// Number of cases by group.
+// The number of cases in each group.
 using CaseCounts = std::map<std::string, int>;
 
-// The expected numbers, to be updated when cases are recorded or removed.
-// Without them, missing data would mean missing tests, and no failure.
+// Returns the expected numbers, which must be updated when cases are recorded
+// or removed. Without them, missing data would lead to missing tests instead of
+// a failure.
 inline CaseCounts ExpectedCases() {
   return {{"checkpoints", 7}, {"control_flow", 14},   {"data", 29},
           {"events", 2},      {"feature_columns", 4}, {"functions", 17},
@@ -32,18 +33,19 @@ inline CaseCounts ExpectedCases() {
 inline constexpr char kRecordedCases[] =
     "integration_tests/testdata/conformance";
 
-// Sorted directories; empty if the data cannot be read.
+// Returns the directories of all cases, sorted. Empty if the data cannot be
+// read.
 inline std::vector<std::string> RecordedCases() {
   LocalFileSystem fs;
   return FindCases(fs, kRecordedCases).value_or(std::vector<std::string>());
 }
 
-// "ops/Abs" of ".../ops/Abs".
+// Returns the name of a case, for example "ops/Abs" for ".../ops/Abs".
 inline std::string NameOfCase(const std::string& directory) {
   return directory.substr(sizeof(kRecordedCases));
 }
 
-// "ops_Abs": the name of its test.
+// Returns the test name of a case, for example "ops_Abs".
 inline std::string TestNameOfCase(const std::string& directory) {
   return absl::StrReplaceAll(NameOfCase(directory), {{"/", "_"}});
 }

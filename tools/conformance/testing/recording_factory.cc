@@ -37,7 +37,7 @@ class RecordingSession : public ReplaySession {
   const int number_;
 };
 
-// A cluster and what records its sessions.
+// A cluster whose sessions are recorded.
 class RecordedCluster : public SessionFactory {
  public:
   RecordedCluster(std::unique_ptr<SessionFactory> cluster, RunRecord& record)
@@ -66,7 +66,7 @@ class RecordedCluster : public SessionFactory {
   RecordingFactory factory_;
 };
 
-// Empty: none.
+// Returns the difference between two results, or "" if they are equal.
 std::string Difference(const Fetched& a, const Fetched& b) {
   if (a.status() != b.status()) {
     return absl::StrCat(a.status().ToString(), " | ", b.status().ToString());

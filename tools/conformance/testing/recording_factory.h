@@ -23,8 +23,9 @@ class RunRecord {
   void Add(int session, const RunRequest& request, Fetched fetched);
 
   int num_runs() const;
-  // Returns differences in result bits, or in error code and text, by place. A
-  // place is a session, a request, and its repetition number.
+  // Returns the differences in bits of results, or in code and text of errors,
+  // by place. A place consists of the session, the request and its repetition
+  // number.
   static std::map<std::string, std::string> Compare(const RunRecord& a,
                                                     const RunRecord& b);
 
@@ -36,7 +37,7 @@ class RunRecord {
 
 class RecordingFactory : public SessionFactory {
  public:
-  // Both must outlive the factory and its sessions.
+  // `factory` and `record` must outlive this factory and its sessions.
   RecordingFactory(SessionFactory& factory, RunRecord& record)
       : factory_(factory), record_(record) {}
 

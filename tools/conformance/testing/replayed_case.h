@@ -15,15 +15,16 @@
 
 namespace weft::conformance {
 
-// Returns the test name of a case, whose parameter is its directory.
+// Returns the name of the test for a case. The test parameter is the directory
+// of the case.
 inline std::string CaseTestName(
     const ::testing::TestParamInfo<std::string>& info) {
   return TestNameOfCase(info.param);
 }
 
-// Requires that the case in `directory` passes on sessions of the factory,
-// which are in `process`. `scratch` names a temporary directory;
-// `has_no_errors` is CaseRunner's.
+// Expects the case in `directory` to pass on sessions of the factory, which run
+// in `process`. `scratch` names a temporary directory. `has_no_errors` is
+// passed to CaseRunner.
 inline void ReplayCase(
     const std::string& directory, const std::string& scratch,
     SessionFactory& factory, Process& process,
