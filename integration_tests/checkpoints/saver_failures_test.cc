@@ -231,7 +231,7 @@ class AnswerIsLost : public FailingFileSystem {
   bool interrupts = false;
   bool keeps_marker = false;
   std::string full_for;  // the disk is full for paths that contain this text
-  ManualClock clock;         // the clock of all savers
+  ManualClock clock;     // the clock of all savers
   absl::Status state_error;  // returned by reads of the checkpoint state
 };
 

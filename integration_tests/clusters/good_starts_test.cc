@@ -85,7 +85,7 @@ struct Plan {
   DataType type;
   // widths of the layers; the first is that of the input
   std::vector<int> widths;
-  int num_parts = 0;        // parts of the embedding; 0 means no embedding
+  int num_parts = 0;  // parts of the embedding; 0 means no embedding
   int axis = 0;
   int optimizer;
   bool has_queue, has_table, has_accumulator, has_locals, has_late_variable;

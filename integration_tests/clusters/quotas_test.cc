@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, QuotasTest, testing::Bool(),
 
 constexpr char kLocal[] = "/job:local/replica:0/task:0";
 
-TEST_P(QuotasTest, FeedOfTenGigabytesAllocatesNothing) {
+TEST_P(QuotasTest, FeedOfTenGigabytesAllocatesNoMemory) {
   Start({.max_held_bytes_per_peer = 4 * kMiB});
   const Output y = ops::Identity(root_.WithName("y"), x_);
   const auto session = Connect();

@@ -24,9 +24,9 @@ namespace weft {
 
 struct DiskSimulationOptions {
   uint64_t seed = 1;
-  int num_servers = 0;            // number of tasks of job "ps"
+  int num_servers = 0;  // number of tasks of job "ps"
   int num_clients = 0;  // number of programs, and of tasks of job "worker"
-  std::string folder;  // folder of the checkpoints, on the writer's disk
+  std::string folder;   // folder of the checkpoints, on the writer's disk
   bool has_small_chunks = false;  // variables are saved in several chunks
 };
 

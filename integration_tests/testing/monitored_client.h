@@ -50,7 +50,7 @@ enum class MonitoredTraining {
   kBothReplicas,
   // like kBothReplicas, but requires a gradient from each replica
   kNumberedReplicas,
-  kWithBackup,        // synchronous; an update needs only the first gradient
+  kWithBackup,  // synchronous; an update needs only the first gradient
 };
 
 inline bool IsSynchronous(MonitoredTraining training) {

@@ -29,13 +29,13 @@ struct Block {
 };
 
 enum class StatementKind {
-  kConst,   // the constant `number`
-  kMix,     // inputs[0] * inputs[1] + number
+  kConst,  // the constant `number`
+  kMix,    // inputs[0] * inputs[1] + number
   // block inputs[0] % 4 (the last if there are fewer), with the other inputs
   kBranch,
-  kLoop,    // see LoopRuns; its results are the loop variables
-  kRows,    // an array of block(i, the other inputs), read from its end
-  kCall,    // the block with all inputs
+  kLoop,  // see LoopRuns; its results are the loop variables
+  kRows,  // an array of block(i, the other inputs), read from its end
+  kCall,  // the block with all inputs
 };
 
 struct Statement {

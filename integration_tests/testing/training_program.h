@@ -16,10 +16,10 @@
 
 namespace weft {
 
-inline constexpr int kNumServers = 2;      // number of tasks of job "ps"
+inline constexpr int kNumServers = 2;  // number of tasks of job "ps"
 // number of clients, and of tasks of job "worker"
 inline constexpr int kNumTrainers = 2;
-inline constexpr int kNumWeights = 16;     // elements of each weight variable
+inline constexpr int kNumWeights = 16;  // elements of each weight variable
 // the name of the node that fails if a step shall fail
 inline constexpr char kRatio[] = "ratio";
 

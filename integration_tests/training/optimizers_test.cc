@@ -22,7 +22,7 @@ struct Case {
   MakeOptimizer make;
   // node names of the slots in the order of their creation
   std::vector<std::string> slots;
-  std::vector<float> dense;        // w after three steps
+  std::vector<float> dense;  // w after three steps
   std::vector<float> sparse;
 };
 

@@ -74,7 +74,8 @@ class FeatureReader {
     }
     const tf::NodeDef* source = Source(node.input(input));
     if (source == nullptr || source->op() != "Const") {
-      return absl::NotFoundError("an input is not a constant");
+      return absl::NotFoundError(
+          "an input of a ParseExample node is not a constant");
     }
     const auto value = source->attr().find("value");
     if (value == source->attr().end()) {

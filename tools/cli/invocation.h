@@ -59,8 +59,8 @@ struct Invocation {
   int64_t limit = 100;  // show: number of elements to print
   double atol = 0;      // diff: absolute tolerance
   double rtol = 0;
-  bool merge = false;  // convert: merges slices into whole tensors
-  std::vector<std::string> parts;    // convert: "NAME=AXIS:COUNT"
+  bool merge = false;              // convert: merges slices into whole tensors
+  std::vector<std::string> parts;  // convert: "NAME=AXIS:COUNT"
   std::vector<std::string> renames;  // convert: "OLD=NEW"
   std::string tag;  // trace: tag of a run in an event file; empty: the last run
   // predict: path of the model, its signature, and the tags of its graph. By

@@ -91,8 +91,8 @@ struct SaveSpec {
 
 struct Case {
   std::string directory;
-  std::string name;                    // for example "ops/Abs"
-  std::string kind;                    // empty: the case consists of steps only
+  std::string name;  // for example "ops/Abs"
+  std::string kind;  // empty: the case consists of steps only
   // number of tasks by job; empty: needs no cluster
   std::map<std::string, int> cluster;
   std::map<std::string, SessionSpec> sessions;

@@ -62,19 +62,19 @@ absl::Status Compare(const Json& listing, BundleReader& reader) {
     ASSIGN_OR_RETURN(listed[entry.at("key_hex").get<std::string>()],
                      Describe(entry));
   }
-  RETURN_IF_ERROR(reader.ForEach([&](absl::string_view key,
-                                     const BundleEntry& entry) -> absl::Status {
-    const std::string hex = absl::BytesToHexString(key);
-    const Json found = Describe(entry);
-    const Json& expected = listed[hex];
-    if (found != expected) {
-      return absl::UnknownError(absl::StrCat("entry ", hex, " is ",
-                                             found.dump(), ", but listed as ",
-                                             expected.dump()));
-    }
-    listed.erase(hex);
-    return absl::OkStatus();
-  }));
+  RETURN_IF_ERROR(reader.ForEach(
+      [&](absl::string_view key, const BundleEntry& entry) -> absl::Status {
+        const std::string hex = absl::BytesToHexString(key);
+        const Json found = Describe(entry);
+        const Json& expected = listed[hex];
+        if (found != expected) {
+          return absl::UnknownError(
+              absl::StrCat("entry ", hex, " is ", found.dump(),
+                           ", but in listing.json ", expected.dump()));
+        }
+        listed.erase(hex);
+        return absl::OkStatus();
+      }));
   if (listed.empty()) return absl::OkStatus();
   return absl::UnknownError(
       absl::StrCat("entry ", listed.begin()->first, " is not in the index"));

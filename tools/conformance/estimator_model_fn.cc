@@ -38,8 +38,8 @@ struct Layer {
   feature_column::FeatureColumns columns;  // kInputLayer only
   std::string name;                        // other kinds only
   int64_t units = 0;  // this field and those below are for kDense only
-  estimator::ActivationFn activation;      // may be null
-  std::optional<double> l2;                // scale of the L2 penalty
+  estimator::ActivationFn activation;  // may be null
+  std::optional<double> l2;            // scale of the L2 penalty
 };
 
 absl::Status ReadDense(Fields& fields, Layer& layer) {

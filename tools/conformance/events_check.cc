@@ -233,8 +233,7 @@ absl::Status CheckRecords(const Case& test_case, FileSystem& fs) {
         const std::string expected,
         fs.ReadFile(JoinPath(test_case.directory, "plain.tfrecord")));
     if (written == expected) return absl::OkStatus();
-    return absl::UnknownError(
-        "the written records differ from plain.tfrecord");
+    return absl::UnknownError("the written records differ from plain.tfrecord");
   });
 }
 

@@ -19,20 +19,19 @@ bool IsAmong(absl::string_view directory,
 }  // namespace
 
 bool IsOfCpus(absl::string_view directory) {
-  return IsAmong(directory,
-                 {
-                     // The reader has a kernel for CPUs only. Its queue was
-                     // requested on the GPU, and soft placement does not change
-                     // that.
-                     "queues/string_input_producer",
-                     "records/ordered_producer",
-                     "records/shuffled_producer",
-                     // Fetches a reference variable and its update in an
-                     // unspecified order.
-                     "sessions/extend_local",
-                     // Expects nodes to be on CPUs.
-                     "sessions/log_device_placement",
-                 });
+  return IsAmong(directory, {
+                                // The reader has a kernel for CPUs only. Its
+                                // queue was requested on the GPU, and soft
+                                // placement does not change that.
+                                "queues/string_input_producer",
+                                "records/ordered_producer",
+                                "records/shuffled_producer",
+                                // Fetches a reference variable and its update
+                                // in an unspecified order.
+                                "sessions/extend_local",
+                                // Expects nodes to be on CPUs.
+                                "sessions/log_device_placement",
+                            });
 }
 
 bool IsBeyondCuda(absl::string_view directory) {

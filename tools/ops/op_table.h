@@ -49,7 +49,7 @@ struct OpRow {
   std::string name;
   // for example "values: N * T, axis: Tidx -> output: T"
   std::string signature;
-  std::string summary;    // a single line
+  std::string summary;  // a single line
   bool is_stateful = false;
   ShapeStatus shape = ShapeStatus::kInferred;
   KernelColumn cpu;
