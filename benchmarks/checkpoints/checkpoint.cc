@@ -1,18 +1,19 @@
-// checkpoint measures a sharded Saver over two ps that hold half a gigabyte
-// each: saves and restores on an idle cluster, and the effect of saves on
-// concurrent steps of another session, which runs them through worker:1:
+// checkpoint measures a sharded Saver on two ps tasks that hold half a gigabyte
+// each. It measures saves and restores on an idle cluster, and the effect of
+// saves on concurrent steps. Another session runs these steps through worker:1:
 //
-//   --stepping=other      steps of cross_task_step, which write no saved
-//   variable
-//   --stepping=training   Momentum on one of the saved variables (100 MB), and
-//                         4,096 rows added to another
+//   --stepping=other steps of cross_task_step, which write no saved variable
+//   --stepping=training Momentum on one of the saved variables (100 MB), and
+//   4,096 rows added to another one
 //
 // A save has ended when its checkpoint is durable. Files are written below
-// --dir. The bounds of a save are measured, too: writing the same number of
-// bytes to one file there and syncing it, as dd does, and pulling 100 MB from a
-// ps. So is the bound of the steps: steps concurrent with one thread that
-// writes the same number of bytes to one file, in the time that the save took,
-// and syncs it (*_disk).
+// --dir.
+//
+// Bounds are measured in the same run. The bounds of a save are writing the
+// same number of bytes to one file in --dir and syncing it, as dd does, and
+// pulling 100 MB from a ps. The bound of the steps is their rate while one
+// thread writes the same number of bytes to one file, in the time that the save
+// took, and syncs it (*_disk).
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,7 +50,7 @@ namespace weft::benchmarks {
 namespace {
 
 constexpr int32_t kRows = 390'625;
-constexpr int32_t kRow = 64;  // 25,000,000 floats, 100 MB
+constexpr int32_t kRow = 64;  // 25,000,000 floats, which are 100 MB
 constexpr int32_t kScattered = 4096;
 
 struct Span {
@@ -73,7 +74,7 @@ double Median(std::vector<double> values) {
 // The saved variables, and ops that change them.
 struct Model {
   std::vector<ops::Variable> variables;
-  Output pulled;  // last element of a variable pulled by a worker
+  Output pulled;  // last element of a variable, which a worker pulls as a whole
   Operation init;
   Output probe;       // one element of each variable
   Operation clobber;  // sets all variables to 0
@@ -109,7 +110,8 @@ Model BuildModel(const Scope& root) {
   return model;
 }
 
-// Returns a step of the session that continues during saves.
+// Builds the step of the session that continues during saves. Appends its
+// initializers to `init` and returns its fetch.
 Output BuildOtherStep(const Scope& root, std::vector<Operation>& init) {
   const ops::Variable a(OnPs(root, 0).WithName("a"), 1.0f);
   init.push_back(a.initializer());
@@ -136,7 +138,7 @@ Operation BuildTrainingStep(const Scope& root, const Model& model) {
   return ops::Group(root, {momentum, scattered});
 }
 
-// Statistics of the steps in some time.
+// The rate and the longest duration of the steps in a period.
 struct Pace {
   double rate = 0;     // steps per second
   double longest = 0;  // milliseconds
@@ -156,7 +158,8 @@ double Total(const std::vector<Span>& spans) {
   return seconds;
 }
 
-// Reports steps during saves, during plain disk writes, and during neither.
+// Reports the steps during saves, during plain disk writes, and in the
+// remaining time.
 void AddSteps(Report& report, const std::vector<Span>& steps,
               const std::vector<Span>& saves, const std::vector<Span>& writes) {
   std::vector<double> during, beside, outside;
@@ -280,7 +283,8 @@ class Benchmark {
     return gigabytes / WriteFile(gigabytes, 0).seconds();
   }
 
-  // Writes one file, at most as fast as it takes `seconds`, and syncs it.
+  // Writes one file in at least `seconds` and syncs it. Returns when the write
+  // began and ended.
   Span WriteFile(double gigabytes, double seconds) {
     const std::string path = folder_ + "/raw";
     const std::string megabyte(size_t{1} << 20, '\1');
@@ -305,8 +309,8 @@ class Benchmark {
     return wrote;
   }
 
-  // Returns the rate in GB/s of pulling a variable of 100 MB from a ps to a
-  // worker, several times.
+  // Pulls a variable of 100 MB from a ps to a worker several times. Returns the
+  // rate in GB/s.
   double PullRate() {
     std::vector<double> seconds;
     for (int i = 0; i < 6; ++i) {
@@ -322,7 +326,7 @@ class Benchmark {
     return std::equal(x.begin(), x.end(), y.begin(), y.end());
   }
 
-  // Steps continue meanwhile; the event is never set.
+  // Waits while steps continue. The event is never set.
   void Pause(absl::Duration time) {
     scheduler_->NewEvent()->WaitUntil(clock_.Now() + time);
   }
@@ -362,7 +366,8 @@ class Benchmark {
   const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
   Model model_;
   std::optional<train::Saver> saver_;
-  std::optional<train::Saver> gentle_saver_;  // for saves concurrent with steps
+  // the saver for saves concurrent with steps
+  std::optional<train::Saver> gentle_saver_;
   std::unique_ptr<Session> session_;
   std::vector<pid_t> ps_;
   std::string path_;
@@ -372,7 +377,7 @@ class Benchmark {
 void Main() {
   const std::string stepping = absl::GetFlag(FLAGS_stepping);
   if (stepping != "other" && stepping != "training") {
-    Check(absl::InvalidArgumentError("--stepping is other or training"));
+    Check(absl::InvalidArgumentError("--stepping must be other or training"));
   }
   ServerProcesses servers({{"ps", 2}, {"worker", 2}});
   Report report("checkpoint");

@@ -54,7 +54,8 @@ void Download(FileSystem& files, const std::string& path, std::string& bytes) {
     const size_t size = std::min(kRead, bytes.size() - at);
     auto read = (*file)->Read(at, size, bytes.data() + at);
     Check(read.status());
-    if (*read != size) Check(absl::DataLossError("the file is too short"));
+    if (*read != size)
+      Check(absl::DataLossError("the object is shorter than written"));
   }
 }
 
@@ -72,7 +73,8 @@ void Main() {
   for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
     uploads.push_back(Seconds([&] { Upload(files, path, sent); }));
     downloads.push_back(Seconds([&] { Download(files, path, received); }));
-    if (sent != received) Check(absl::DataLossError("other bytes came back"));
+    if (sent != received)
+      Check(absl::DataLossError("the bytes read differ from those written"));
   }
   Check(files.DeleteFile(path));
   const auto rate = [&](std::vector<double> seconds) {

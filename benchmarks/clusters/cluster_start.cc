@@ -1,6 +1,6 @@
 // cluster_start, the workload "startup", measures the time from launching 2 ps,
-// 2 workers and a client at once, each as a separate program, to the client's
-// first step, which is that of cross_task_step. Then it measures another client
+// 2 workers and a client at once to the client's first step, the step of
+// cross_task_step. All are separate programs. Then it measures another client
 // while the services are running.
 #include <cinttypes>
 #include <cstdio>
@@ -22,12 +22,12 @@ namespace {
 void CheckFour(const absl::StatusOr<Tensor>& value) {
   Check(value.status());
   if (value->scalar<float>() != 4.0f) {
-    Check(absl::InternalError("the step did not compute 4"));
+    Check(absl::InternalError("the result of the step is not 4"));
   }
 }
 
-// Prints the times at which it began, had initialized the variable, and had run
-// a first and a second step.
+// Runs the client. Prints the times when it started, when it had initialized
+// the variable, and when it had run its first and second step.
 void Client(const std::string& target) {
   const double began = Now();
   Scope root = Scope::Root();

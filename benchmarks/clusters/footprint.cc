@@ -1,6 +1,7 @@
-// footprint measures memory and threads of running services without a session,
-// and the size of their programs without symbols. idle_rss and idle_pss_of_4
-// are for 2 ps and 2 workers; package_size is for all programs.
+// footprint measures the memory and threads of running services without a
+// session, and the size of their programs without symbols. The metrics idle_rss
+// and idle_pss_of_4 are for 2 ps and 2 workers; package_size is for all
+// programs.
 #include <sys/types.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ namespace {
 
 constexpr char kMemoryGoal[] = "<= 19.1 (20 MB)";
 
-// Size in MiB of a service's program after `strip`.
+// Returns the size in MiB of a service's program after `strip`.
 double StrippedSize(const std::string& job) {
   std::error_code error;
   const auto size =
@@ -39,7 +40,7 @@ double StrippedSize(const std::string& job) {
 }
 
 struct Idle {
-  // KiB; rss and threads are the largest ones
+  // In KiB. `rss` and `threads` are the maximum over the processes.
   double rss = 0, pss = 0, threads = 0;
 };
 
@@ -56,7 +57,7 @@ Idle Look(const std::vector<pid_t>& pids) {
 void Pause(absl::Duration duration) {
   const SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
-  // The event is never set, so this sleeps.
+  // Sleeps, because the event is never set.
   scheduler->NewEvent()->WaitUntil(clock.Now() + duration);
 }
 

@@ -1,8 +1,9 @@
-// recovery: 2 ps and a worker with the local cluster's settings, each a
+// recovery measures how long a training takes to recover from the loss of a ps.
+// It runs 2 ps and a worker with the settings of the local cluster, each as a
 // separate process, and a program that trains. One ps is killed with kill -9
-// and restarted, and later suspended and resumed: measures the time until the
-// program's step fails, and until it trains again. There are no checkpoints:
-// variables of the ps are reinitialized.
+// and restarted, and later suspended and resumed. The metrics are the time
+// until a step of the program fails, and the time until it trains again. There
+// are no checkpoints, so the variables of the ps are reinitialized.
 #include <signal.h>
 
 #include <cstdio>
@@ -31,10 +32,10 @@ ABSL_FLAG(std::string, client_of, "", "Be the client of this target.");
 namespace weft::benchmarks {
 namespace {
 
-// As in tools/local_cluster.
+// The timeout that tools/local_cluster sets.
 constexpr absl::Duration kPeerTimeout = absl::Milliseconds(2500);
 
-// The client: trains until it is killed, and continues after each failure.
+// A client that trains until it is killed, and continues after each failure.
 class Trainer {
  public:
   explicit Trainer(std::string target) : target_(std::move(target)) {
@@ -51,7 +52,8 @@ class Trainer {
     Check(root_.status());
   }
 
-  // Prints "generation step time" now and then, "error time text" at failures.
+  // Trains. Prints lines "generation step time" regularly, and "error time
+  // text" after failures.
   [[noreturn]] void Run() {
     Restore();
     for (int i = 0;; ++i) {
@@ -107,7 +109,7 @@ class Cluster {
 
   std::string target() const { return TargetOf(spec_, "worker", 0); }
   void Kill(int ps, int signal) { ::kill(ps_[ps]->pid(), signal); }
-  // REQUIRES: the ps was killed.
+  // Starts ps task `ps` again. REQUIRES: the task was killed.
   void Restart(int ps) {
     ps_[ps].reset();
     ps_[ps] = Start("ps", ps);
@@ -147,7 +149,7 @@ Progress ReadProgress(Lines& lines) {
   return progress;
 }
 
-// Reads the time of a failure that names the task.
+// Reads lines until a failure names the task. Returns the time of the failure.
 double ReadError(Lines& lines, const std::string& task) {
   while (true) {
     const std::string line = lines.Read();
@@ -169,7 +171,7 @@ Progress ReadUntilGeneration(Lines& lines, int generation) {
 void Sleep(double seconds) {
   const SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
-  // The event is never set, so this sleeps.
+  // Sleeps, because the event is never set.
   scheduler->NewEvent()->WaitUntil(clock.Now() + absl::Seconds(seconds));
 }
 

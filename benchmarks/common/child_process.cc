@@ -23,7 +23,7 @@ namespace {
 
 void MakePipe(int ends[2]) {
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    Check(absl::InternalError("a pipe could not be made"));
+    Check(absl::InternalError("cannot create a pipe for a child process"));
   }
 }
 
@@ -58,7 +58,7 @@ std::string Lines::Read() {
   const ssize_t size = ::getline(&buffer, &capacity, in_);
   std::string line(buffer, size > 0 ? static_cast<size_t>(size) : 0);
   std::free(buffer);
-  if (size <= 0) Check(absl::AbortedError("a process ended early"));
+  if (size <= 0) Check(absl::AbortedError("a child process ended too early"));
   if (line.back() == '\n') line.pop_back();
   return line;
 }
@@ -78,7 +78,7 @@ void Lines::Write(const std::string& line) {
   std::fflush(out_);
 }
 
-// Both ends of both pipes.
+// The file descriptors of both ends of both pipes.
 struct ChildProcess::Ends {
   int to_child[2];
   int from_child[2];
@@ -96,7 +96,7 @@ ChildProcess::ChildProcess(Ends ends, const std::function<void(Ends&)>& child)
   std::fflush(stdout);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
-  if (pid_ < 0) Check(absl::InternalError("a process could not be made"));
+  if (pid_ < 0) Check(absl::InternalError("cannot create a child process"));
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
@@ -138,7 +138,7 @@ double ProcValue(pid_t pid, const std::string& file, const std::string& key) {
 
 MemoryGrowth::MemoryGrowth(const std::vector<pid_t>& pids) : pids_(pids) {
   for (const pid_t pid : pids_) {
-    // Resets the peak memory (man 5 proc).
+    // Resets the peak memory of the process (see man 5 proc).
     std::ofstream(absl::StrCat("/proc/", pid, "/clear_refs")) << "5\n";
     before_.push_back(ProcValue(pid, "status", "VmRSS:"));
   }

@@ -1,10 +1,11 @@
-// ChildProcess is a process that a benchmark starts and exchanges lines with.
+// ChildProcess is a process that a benchmark starts and with which it exchanges
+// lines.
 //
-// The process ends with the object, and whenever the program ends. Errors (no
-// such program, a child that ended early) end the program with exit code 1 and
-// a message on stderr.
+// The process ends when the object is destroyed, or when the program ends for
+// any reason. Errors, such as a missing program or a child that ended early,
+// end the program with exit code 1 and a message on stderr.
 //
-// Threads: one at a time.
+// Not thread-safe.
 #ifndef WEFT_BENCHMARKS_COMMON_CHILD_PROCESS_H_
 #define WEFT_BENCHMARKS_COMMON_CHILD_PROCESS_H_
 
@@ -29,7 +30,7 @@ class Lines {
 
   // Waits for a line and returns it without its line feed.
   std::string Read();
-  // Reads until a line contains `text`.
+  // Reads lines until one contains `text`.
   void ReadUntil(const std::string& text);
   void Write(const std::string& line);
 
@@ -40,10 +41,10 @@ class Lines {
 
 class ChildProcess {
  public:
-  // Runs `main` in a fork of this process. Must be called before any thread
-  // starts.
+  // Runs `main` in a fork of this process. Must be called before any thread is
+  // started.
   explicit ChildProcess(const std::function<void(Lines&)>& main);
-  // Runs another program: its stdout and stderr can be read, and written lines
+  // Runs another program. Its stdout and stderr can be read, and written lines
   // go to its stdin.
   explicit ChildProcess(const std::vector<std::string>& command);
   ChildProcess(const ChildProcess&) = delete;
@@ -62,11 +63,11 @@ class ChildProcess {
   Lines lines_;
 };
 
-// Returns the number after `key` in a file of /proc/PID: KiB, for memory.
+// Returns the number after `key` in a file of /proc/PID. Memory is in KiB.
 double ProcValue(pid_t pid, const std::string& file, const std::string& key);
 
-// MemoryGrowth measures the largest growth of memory of some processes since
-// its construction, from /proc.
+// MemoryGrowth measures the largest growth of the memory of several processes
+// since its construction, with data from /proc.
 class MemoryGrowth {
  public:
   explicit MemoryGrowth(const std::vector<pid_t>& pids);

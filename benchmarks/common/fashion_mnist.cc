@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kPixels = size_t{28} * 28;
 
-// Returns the data after the header of one file. The files are Debian's, so
-// only their presence and size are checked.
+// Returns the data after the header of one file. Only the existence and the
+// size of the file are checked, because the files are part of a Debian package.
 std::vector<uint8_t> ReadBytes(const std::string& path, size_t header) {
   constexpr unsigned kAtOnce = 1 << 20;
   gzFile file = gzopen(path.c_str(), "rb");

@@ -1,5 +1,6 @@
-// Fashion-MNIST of Debian's package dataset-fashion-mnist, for benchmarks:
-// gzipped IDX files (http://yann.lecun.com/exdb/mnist, "the IDX file format").
+// Reads Fashion-MNIST from Debian's package dataset-fashion-mnist for
+// benchmarks. The files are gzipped IDX files
+// (http://yann.lecun.com/exdb/mnist, "the IDX file format").
 #ifndef WEFT_BENCHMARKS_COMMON_FASHION_MNIST_H_
 #define WEFT_BENCHMARKS_COMMON_FASHION_MNIST_H_
 
@@ -10,11 +11,12 @@
 namespace weft::benchmarks {
 
 struct LabelledRows {
-  Tensor rows;    // float [n, 784], 0 to 1
-  Tensor labels;  // int32 [n]
+  Tensor rows;    // float of shape [n, 784], between 0 and 1
+  Tensor labels;  // int32 of shape [n]
 };
 
-// `split` is "train" or "t10k". Errors end the program, as Check does.
+// Reads the rows of a split, "train" or "t10k". Errors end the program, as in
+// Check.
 LabelledRows ReadFashionMnist(const std::string& directory,
                               const std::string& split);
 

@@ -1,5 +1,5 @@
-// Cluster specs for benchmarks: tasks on free ports of this machine. Errors end
-// the program, as Check does.
+// Cluster specs for benchmarks, with tasks on free ports of this machine.
+// Errors end the program, as in Check.
 #ifndef WEFT_BENCHMARKS_COMMON_LOOPBACK_CLUSTER_H_
 #define WEFT_BENCHMARKS_COMMON_LOOPBACK_CLUSTER_H_
 
@@ -10,10 +10,11 @@
 
 namespace weft::benchmarks {
 
-// Maps jobs to their number of tasks.
+// Returns a cluster spec. `jobs` maps each job to its number of tasks.
 ClusterSpec LoopbackCluster(const std::map<std::string, int>& jobs);
 
-// Returns "zmq://localhost:PORT". The task may not be listening yet.
+// Returns a target such as "zmq://localhost:PORT". The task may not be
+// listening yet.
 std::string TargetOf(const ClusterSpec& spec, const std::string& job,
                      int index);
 

@@ -1,6 +1,7 @@
-// The classifier of the benchmarks: 784 inputs, hidden layers, 10 classes; ReLU
-// between layers, mean sparse softmax cross entropy. Its variables are weights
-// and biases, starting at the input.
+// The classifier of the benchmarks, with 784 inputs, hidden layers and 10
+// classes. It uses ReLU between layers and the mean sparse softmax cross
+// entropy. Its variables are the weights and biases of each layer, beginning at
+// the input.
 #ifndef WEFT_BENCHMARKS_COMMON_MLP_H_
 #define WEFT_BENCHMARKS_COMMON_MLP_H_
 
@@ -12,13 +13,14 @@ namespace weft::benchmarks {
 
 inline constexpr int kMlpInputs = 784;
 inline constexpr int kMlpClasses = 10;
-inline constexpr float kMlpLearningRate = 0.05f;  // of gradient descent
+inline constexpr float kMlpLearningRate = 0.05f;  // for gradient descent
 
 struct Mlp {
   Output logits, loss;
 };
 
-// `rows`: [n, inputs]; `labels`: [n]. `hidden`: units of each hidden layer.
+// Builds the classifier. `rows` has shape [n, inputs], `labels` has shape [n],
+// and `hidden` contains the number of units of each hidden layer.
 Mlp BuildMlp(const Scope& scope, const Output& rows, const Output& labels,
              const std::vector<int>& hidden);
 

@@ -22,7 +22,8 @@ Output LabelsPlaceholder(const Scope& scope) {
   return ops::Placeholder(scope, DT_INT32, {.shape = {-1}});
 }
 
-// A variable that the cluster's initializer does not include.
+// Creates a variable that the initializer of the cluster's variables does not
+// include.
 ops::Variable LocalVariable(const Scope& scope, const std::string& name,
                             const Output& value) {
   return ops::Variable(scope.WithName(name), value,
@@ -116,7 +117,7 @@ void MlpWorker::Prepare() {
   if (options_.sync) PrepareSync();
 }
 
-// The chief's updates run until the process ends.
+// Starts the thread in which the chief applies updates until the process ends.
 void MlpWorker::PrepareSync() {
   const Sync& sync = model_.sync;
   Check(session_->Run(ops::LocalVariablesInitializer(root_)));

@@ -2,8 +2,7 @@
 // mlp.h), with plain gradient descent. Variables are assigned round robin to
 // the ps tasks: the global step, then weights and biases starting at the input.
 //
-// Errors end the program, as Check does. Threads: call from one thread at a
-// time; it starts its own threads.
+// Errors end the program, as in Check. Not thread-safe. Starts its own threads.
 #ifndef WEFT_BENCHMARKS_COMMON_MLP_WORKER_H_
 #define WEFT_BENCHMARKS_COMMON_MLP_WORKER_H_
 
@@ -23,48 +22,50 @@ class MlpWorker {
  public:
   struct Options {
     ClusterSpec cluster;
-    int index = 0;  // of job "worker"
+    int index = 0;  // index of the task in job "worker"
     std::vector<int> hidden = {128};
     int batch = 64;
-    // If true, the training set is in variables of the worker, and a step
-    // gathers a batch of it; otherwise each step feeds a batch.
+    // If true, the training set is stored in variables of the worker, and a
+    // step gathers a batch from them. Otherwise each step feeds a batch.
     bool resident = false;
-    // If true, the gradients of all replicas make one update (see
-    // train::SyncReplicasOptimizer); otherwise each replica updates alone.
+    // If true, the gradients of all replicas are combined in one update (see
+    // train::SyncReplicasOptimizer). Otherwise each replica updates the
+    // variables alone.
     bool sync = false;
   };
 
-  // Starts the task's server and connects to it. `training` must outlive it.
+  // Starts the server of the task and connects to it. `training` must outlive
+  // this object.
   MlpWorker(const Options& options, const LabelledRows& training);
 
   // Initializes all variables of the cluster.
   void Initialize();
-  // Prepares the worker's own state. Call once, after the cluster's variables
-  // are initialized.
+  // Prepares the worker's own state. Must be called once, after the variables
+  // of the cluster are initialized.
   void Prepare();
 
-  // Trains on a random batch, drawn with replacement; a fed batch is copied
-  // within the step. Returns the fetched global step.
+  // Trains on a random batch, drawn with replacement. If the batch is fed, it
+  // is copied within the step. Returns the fetched global step.
   int64_t Step();
 
   float Accuracy(const LabelledRows& test);
 
  private:
-  // Inputs of a step. Both can be fed.
+  // The inputs of a step, which can be fed.
   struct Batch {
     Output rows, labels;
   };
-  // Variables of the worker with the training set.
+  // Variables of the worker that contain the training set.
   struct Resident {
-    Output rows, labels;  // placeholders for their initial values
+    Output rows, labels;  // placeholders for the initial values
     std::vector<Operation> initializers;
     Batch batch;
   };
-  // State of synchronous replicas.
+  // Operations for synchronous replicas.
   struct Sync {
-    Operation local_init;               // of all replicas except the chief
-    Operation chief_init, init_tokens;  // of the chief
-    Operation update;                   // run continuously by the chief
+    Operation local_init;               // run by all replicas except the chief
+    Operation chief_init, init_tokens;  // run by the chief
+    Operation update;                   // run repeatedly by the chief
   };
   struct Model {
     Batch batch;
@@ -83,7 +84,7 @@ class MlpWorker {
   const Options options_;
   const LabelledRows& training_;
   std::mt19937 random_;
-  // Destroyed in reverse order.
+  // Declared in this order, because members are destroyed in reverse order.
   WorkerTask task_;
   Scope root_ = Scope::Root();
   Resident resident_;  // empty if batches are fed

@@ -37,7 +37,7 @@ Timed FromLine(const std::string& line) {
   int used = 0;
   if (std::sscanf(line.c_str(), "%lf %lf %lf %lf%n", &timed.begin, &timed.end,
                   &timed.first_step, &timed.last_step, &used) != 4) {
-    Check(absl::AbortedError("a worker said: " + line));
+    Check(absl::AbortedError("unexpected line from a worker: " + line));
   }
   const char* rest = line.c_str() + used;
   for (double seconds; std::sscanf(rest, "%lf%n", &seconds, &used) == 1;) {
@@ -85,7 +85,7 @@ std::vector<Timed> TimeTogether(Workers& workers, int counted) {
   for (size_t i = 1; i < workers.size(); ++i) {
     workers[i].lines().Write("go on");
   }
-  ReadAll(workers, counted);  // warm
+  ReadAll(workers, counted);  // waits until they are warm
   WriteAll(workers);
   std::vector<Timed> timed;
   for (const std::string& line : ReadAll(workers, counted)) {

@@ -1,6 +1,7 @@
-// Replicas are worker processes that train one model asynchronously. All warm
-// up, wait for each other and time their steps; cluster totals are counted from
-// the first start to the last end.
+// Replicas are worker processes that train one model asynchronously. All
+// replicas warm up, wait for each other and then time their steps. The totals
+// of the cluster are counted from the start of the first worker to the end of
+// the last one.
 #ifndef WEFT_BENCHMARKS_COMMON_REPLICAS_H_
 #define WEFT_BENCHMARKS_COMMON_REPLICAS_H_
 
@@ -14,44 +15,44 @@
 
 namespace weft::benchmarks {
 
-inline constexpr int kWarmupSteps = 20;  // of each worker
+inline constexpr int kWarmupSteps = 20;  // untimed steps of each worker
 
-// Timed holds the measurements of a worker's timed steps.
+// Timed contains the measurements of one worker's timed steps.
 struct Timed {
-  double begin = 0, end = 0;  // seconds of the clock that all processes share
+  // in seconds of the clock that all processes share
+  double begin = 0, end = 0;
   Timing timing;
-  // Global steps, for models that count them.
+  // The global steps at the beginning and at the end, for models that count
+  // steps.
   double first_step = 0, last_step = 0;
 };
 
 std::string ToLine(const Timed& timed);
-// Ends the program if the line is malformed.
+// Parses the line of a worker. Ends the program if it is malformed.
 Timed FromLine(const std::string& line);
 
 // Total combines the measurements of all workers.
 struct Total {
-  double seconds = 0;    // from the first start to the last end
-  double steps = 0;      // of all workers
+  // from the start of the first worker to the end of the last one
+  double seconds = 0;
+  double steps = 0;      // steps of all workers
   double last_step = 0;  // the highest global step
 };
 Total TotalOf(const std::vector<Timed>& timed);
 
-// ---- in a worker's process ----
-
-// Runs `step` until it returns false.
+// Runs `step` until it returns false, in a worker's process, and times it.
 Timed TimeSteps(const std::function<bool()>& step);
 
-// Reports that the worker is warm, times once all are, reports the result and
-// waits until all have finished.
+// Tells the main program that the worker is warm. When all workers are warm,
+// runs `time`, reports its result, and waits until all workers have finished.
 void ReportTimed(Lines& main, const std::function<Timed()>& time);
 
-// ---- in the program that starts them ----
+// ---- for the program that starts the workers ----
 
 using Workers = std::deque<ChildProcess>;
 
-// Lets the first worker initialize the variables, which it reports by a line,
-// while the others wait; then returns the results of the first `counted`
-// workers.
+// Waits until the first worker has initialized the variables, while the other
+// workers wait. Then returns the results of the first `counted` workers.
 std::vector<Timed> TimeTogether(Workers& workers, int counted);
 
 }  // namespace weft::benchmarks

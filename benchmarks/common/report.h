@@ -1,10 +1,10 @@
 // Report prints the results of a benchmark, as text while it runs and
 // optionally as one JSON object on the last line. Workloads and metrics have
-// the same names as on TensorFlow's side, so that figures are compared by name
-// (benchmarks/compare).
+// the same names as in the TensorFlow benchmarks, so that results can be
+// compared by name (benchmarks/compare).
 //
-// Measuring code uses the system's steady clock directly, because it is not
-// part of Weft.
+// The measuring code uses the system's steady clock instead of a Clock, because
+// it is not part of Weft.
 #ifndef WEFT_BENCHMARKS_COMMON_REPORT_H_
 #define WEFT_BENCHMARKS_COMMON_REPORT_H_
 
@@ -20,32 +20,34 @@
 
 namespace weft::benchmarks {
 
-// Returns the system's steady clock in seconds, which all processes share.
+// Returns the time of the system's steady clock in seconds. All processes share
+// this clock.
 double Now();
 
-// Durations of the single steps of a loop.
+// The durations of the steps of a loop.
 struct Timing {
-  std::vector<double> seconds;  // sorted
-  double steps_per_second = 0;  // of the whole loop
+  std::vector<double> seconds;  // sorted durations of the steps
+  double steps_per_second = 0;  // rate of the whole loop
 
   double Quantile(double q) const;
 };
 
-// Runs `step` `warmup` times, then until `steps` were timed or `max_seconds`
-// have passed.
+// Runs `step` `warmup` times without timing it. Then times it until `steps`
+// steps have run or `max_seconds` have passed.
 Timing Measure(const std::function<void()>& step, int steps, int warmup,
                double max_seconds);
 
-// Returns the steps per second of `threads` threads, each of which runs steps
-// back to back for `seconds`. `step` gets the thread's number.
+// Runs `step` repeatedly in `threads` threads for `seconds`. Returns the steps
+// per second of all threads together. `step` gets the index of its thread.
 double RateOfThreads(Scheduler& scheduler, int threads,
                      const std::function<void(int)>& step, double seconds);
 
-// Ends the program with exit code 1 and the error on stderr, unless OK.
+// If the status is not OK, ends the program with exit code 1 and prints the
+// error to stderr.
 void Check(const absl::Status& status);
 
-// Ends the program with exit code 2 and the message on stderr, for invalid
-// arguments.
+// Ends the program with exit code 2 and prints the message to stderr. For
+// invalid arguments.
 [[noreturn]] void Refuse(const std::string& sentence);
 
 class Report {
@@ -54,21 +56,22 @@ class Report {
 
   void Param(const std::string& name, double value);
   void Param(const std::string& name, const std::string& value);
-  // Reports median and p99 in microseconds, as `name`.
+  // Reports the median and the 99th percentile of the durations in
+  // microseconds, as `name`.
   void Latency(const std::string& name, const Timing& timing);
-  // Reports one value, such as a rate. `goal` is printed beside it; empty:
-  // none.
+  // Reports one value, such as a rate. If `goal` is not empty, it is printed
+  // beside the value.
   void Value(const std::string& name, double value, const std::string& unit,
              const std::string& goal = "");
 
-  // Prints the JSON object if `json`.
+  // If `json` is true, prints the results as a JSON object.
   void Finish(bool json) const;
 
  private:
   struct Metric {
     std::string name;
     double median;
-    double p99;  // negative: single steps were not timed
+    double p99;  // negative if single steps were not timed
     std::string unit;
   };
 

@@ -10,7 +10,7 @@
 namespace weft::benchmarks {
 
 std::string ServiceProgram(const std::string& job) {
-  // bin/benchmarks/NAME -> bin/services/JOB/JOB
+  // This program is bin/benchmarks/NAME, and a service is bin/services/JOB/JOB.
   const auto self = std::filesystem::read_symlink("/proc/self/exe");
   const auto program =
       self.parent_path().parent_path() / "services" / job / job;

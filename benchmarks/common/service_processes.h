@@ -1,5 +1,5 @@
-// ServiceProcesses is a cluster of the real service programs, each a process on
-// loopback, for benchmarks that measure these processes.
+// ServiceProcesses is a cluster of the real service programs on loopback, for
+// benchmarks that measure the processes of services.
 #ifndef WEFT_BENCHMARKS_COMMON_SERVICE_PROCESSES_H_
 #define WEFT_BENCHMARKS_COMMON_SERVICE_PROCESSES_H_
 
@@ -16,8 +16,9 @@ namespace weft::benchmarks {
 
 class ServiceProcesses {
  public:
-  // `jobs` maps jobs to their number of tasks. Tasks of the jobs in `elsewhere`
-  // only get addresses. The service programs are those built beside this one.
+  // `jobs` maps each job to its number of tasks. Tasks of the jobs in
+  // `elsewhere` get addresses but are not started. The service programs must
+  // have been built together with this program.
   explicit ServiceProcesses(const std::map<std::string, int>& jobs,
                             const std::set<std::string>& elsewhere = {});
 
@@ -25,9 +26,10 @@ class ServiceProcesses {
   void WaitUntilReady();
 
   const ClusterSpec& spec() const { return spec_; }
-  // Returns "zmq://localhost:PORT". The task may not be listening yet.
+  // Returns a target such as "zmq://localhost:PORT". The task may not be
+  // listening yet.
   std::string Target(const std::string& job, int index) const;
-  // Process ids, by job.
+  // Returns the process ids of the tasks by job.
   const std::map<std::string, std::vector<pid_t>>& pids() const {
     return pids_;
   }
@@ -38,8 +40,9 @@ class ServiceProcesses {
   std::map<std::string, std::vector<pid_t>> pids_;
 };
 
-// Returns the path of a service's program. Beside it, NAME.stripped is the same
-// program without symbols. Ends this program if it does not exist.
+// Returns the path of a service's program. The same program without symbols is
+// the file NAME.stripped beside it. Ends this program if the service does not
+// exist.
 std::string ServiceProgram(const std::string& job);
 
 }  // namespace weft::benchmarks

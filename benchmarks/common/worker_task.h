@@ -1,8 +1,7 @@
-// WorkerTask makes this process a task of a cluster's job "worker", and
-// connects sessions to it, for benchmarks whose workers are separate processes.
+// WorkerTask makes this process a task of the job "worker" and connects
+// sessions to it. For benchmarks whose workers are separate processes.
 //
-// Errors end the program, as Check does. Threads: one at a time; it starts its
-// own threads.
+// Errors end the program, as in Check. Not thread-safe. Starts its own threads.
 #ifndef WEFT_BENCHMARKS_COMMON_WORKER_TASK_H_
 #define WEFT_BENCHMARKS_COMMON_WORKER_TASK_H_
 
@@ -15,20 +14,20 @@ namespace weft::benchmarks {
 
 class WorkerTask {
  public:
-  // Starts the task's server.
+  // Starts the server of the task.
   WorkerTask(const ClusterSpec& cluster, int index);
 
-  // "/job:worker/task:1"
+  // Returns the device of the task, for example "/job:worker/task:1".
   const std::string& device() const { return device_; }
   Scheduler& scheduler() { return process_.scheduler(); }
 
-  // Returns a session that sees the ps tasks and this task, as replicas'
-  // sessions do. It must end before this.
+  // Returns a session that uses the ps tasks and this task, as the sessions of
+  // replicas do. The session must be destroyed before this object.
   std::unique_ptr<Session> Connect(const Scope& root,
                                    SessionOptions options = {});
 
  private:
-  // Destroyed in reverse order.
+  // Declared in this order, because members are destroyed in reverse order.
   const std::string device_;
   NullLogger logger_;
   Process process_;

@@ -30,7 +30,7 @@ void BareGpu::Products(int size, int count) {
     matrix_ = NewTensor(TensorShape({size, size}));
     product_ = NewTensor(TensorShape({size, size}));
   }
-  device().stream();  // makes it the thread's current device
+  device().stream();  // makes the GPU the current device of the thread
   for (int i = 0; i < count; ++i) {
     Check(device().blas().Multiply({.m = size,
                                     .n = size,
@@ -84,7 +84,7 @@ void BareGpu::Fault() {
   cuda::LaunchBinary(cuda::BinaryOp::kMul, cuda::ElementType::kFloat, dims, 1,
                      nowhere, nowhere, nowhere, device().stream());
   if (WaitForAll().ok()) {
-    Check(absl::InternalError("a kernel wrote where nothing is"));
+    Check(absl::InternalError("a write to an invalid address did not fail"));
   }
 }
 
@@ -99,7 +99,7 @@ absl::Status BareGpu::WaitForAll() {
   return outcome;
 }
 
-#else  // Never called without a GPU.
+#else  // These functions are never called without a GPU.
 
 BareGpu::BareGpu(Process& process) : process_(process) {}
 void BareGpu::Products(int, int) {}

@@ -1,6 +1,6 @@
-// BareGpu measures a GPU without a session: cuBLAS products, launches of one
-// small kernel, copies of pinned memory. Figures of sessions are reported
-// relative to these, measured in the same run.
+// BareGpu measures a GPU without a session: products by cuBLAS, launches of a
+// small kernel, and copies of pinned memory. The figures of sessions are
+// reported relative to those of BareGpu in the same run.
 #ifndef WEFT_BENCHMARKS_GPUS_BARE_GPU_H_
 #define WEFT_BENCHMARKS_GPUS_BARE_GPU_H_
 
@@ -16,21 +16,23 @@
 
 namespace weft::benchmarks {
 
-// Errors end the program, as Check does. Single-threaded; each call returns
-// when the GPU has finished.
+// Errors end the program, as in Check. Single-threaded. Each call returns when
+// the GPU has finished.
 class BareGpu {
  public:
-  // Uses the first GPU. `process` must outlive it.
+  // Uses the first GPU. `process` must outlive this object.
   explicit BareGpu(Process& process);
 
   // Computes `count` products of two square float matrices.
   void Products(int size, int count);
-  // Launches a product of four elements with themselves `count` times.
+  // Launches `count` kernels, each of which multiplies four elements by
+  // themselves.
   void Launches(int count);
-  // Copies that many bytes; the first copy fixes the size.
+  // Copies `bytes` bytes. The first copy determines the size of the buffer.
   void CopyToDevice(size_t bytes);
   void CopyToHost(size_t bytes);
-  // Runs a kernel with an invalid write: the GPU is lost for the process.
+  // Runs a kernel with an invalid write. Afterwards this process cannot use the
+  // GPU.
   void Fault();
 
  private:
@@ -42,7 +44,7 @@ class BareGpu {
   Process& process_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::unique_ptr<BareCopies> copies_;
-  // On the GPU; each is allocated on first use.
+  // Tensors on the GPU. Each is allocated when it is first used.
   Tensor matrix_, product_;
   Tensor few_, result_;
 };

@@ -1,8 +1,8 @@
 // gpu measures Weft on a GPU of this machine, relative to the bare GPU in the
-// same run: matrix products, copies, and small kernels in sequence. It also
-// measures training steps of whole models (see models.cc) with their peak GPU
-// memory, and of workers that share the GPU. tools/gpu_check.sh runs it on a
-// machine with a GPU.
+// same run. It measures matrix products, copies, and small kernels in sequence.
+// It also measures the training steps of complete models (see models.cc), with
+// their peak GPU memory, and of workers that share the GPU. tools/gpu_check.sh
+// runs it on a machine with a GPU.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -36,7 +36,8 @@ ABSL_FLAG(bool, errors, false,
 namespace weft::benchmarks {
 namespace {
 
-// Remembers the latest device, which belongs to the newest session.
+// A platform that remembers the latest device, which belongs to the newest
+// session.
 class WatchedPlatform : public CudaPlatform {
  public:
   absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewDevices(
@@ -49,7 +50,7 @@ class WatchedPlatform : public CudaPlatform {
     return devices;
   }
 
-  // REQUIRES: the device still exists.
+  // Returns the latest device. REQUIRES: the device still exists.
   const Device* newest() const { return newest_; }
 
  private:
@@ -91,7 +92,7 @@ class Figures {
     return Measure(step, steps, 3, 20).Quantile(0.5);
   }
 
-  // Measures a sequence of matrix products, in a session and with cuBLAS only.
+  // Measures a sequence of matrix products, in a session and with cuBLAS alone.
   void Products() {
     constexpr int kSize = 4096;
     constexpr int kInARow = 10;
@@ -113,8 +114,9 @@ class Figures {
     report_.Value("sgemm_share", alone / ours, "of cuBLAS alone", ">= 0.9");
   }
 
-  // Measures feeding 64 MiB from heap memory to the GPU and fetching them, and
-  // copies from and to pinned memory, which are limited only by the bus.
+  // Measures feeding 64 MiB from heap memory to the GPU and fetching them
+  // again. For comparison, measures copies from and to pinned memory, which
+  // only the bus limits.
   void Copies() {
     constexpr int64_t kElements = int64_t{16} << 20;
     const Scope root = Scope::Root();
@@ -127,7 +129,8 @@ class Figures {
     auto session = Connect(root);
     Check(session->Run(v.initializer()));
     Tensor fed(DT_FLOAT, TensorShape({kElements}));
-    // Unwritten pages would all share one physical page.
+    // Writes all pages, because unwritten pages would share a single physical
+    // page.
     for (float& value : fed.mutable_flat<float>()) value = 2.0f;
     constexpr size_t kBytes = 4 * kElements;
     const auto speed = [](double seconds) { return kBytes / seconds / 1e9; };
@@ -148,8 +151,8 @@ class Figures {
                   ">= 0.8");
   }
 
-  // Measures small kernels that depend on each other, as nodes and without a
-  // session.
+  // Measures small kernels that depend on each other, as nodes of a graph and
+  // without a session.
   void Launches() {
     constexpr int kNodes = 1000;
     const Scope root = Scope::Root();
@@ -201,7 +204,8 @@ class Figures {
         60, 5, 20);
     report_.Latency(name + "_step", timing);
     report_.Value(name + "_loss", loss, "nats");
-    // Must be read before the session ends, because the device ends with it.
+    // Must be read before the session is destroyed, because the device is
+    // destroyed with it.
     const DeviceMemory memory = MemoryOf(*platform_->newest());
     report_.Value(name + "_peak_memory",
                   static_cast<double>(memory.peak_in_use) / (1 << 20), "MiB");

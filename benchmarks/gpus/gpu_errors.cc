@@ -30,7 +30,7 @@ class GpuErrors {
   explicit GpuErrors(Process& process) : bare_(process) {
     const Scope gpu = root_.WithDevice("/gpu:0");
     const ops::Variable x(gpu.WithName("x"), Tensor::Vector<float>({1, 2}));
-    // A tensor of 1 TiB.
+    // The shape of a tensor of 1 TiB.
     const Output big = ops::Fill(gpu.WithName("big"), {1 << 19, 1 << 19},
                                  ops::Const(gpu, 1.0f));
     too_much_ = ops::Group(root_, {ops::Sum(gpu, big, {0, 1})});
@@ -45,7 +45,8 @@ class GpuErrors {
            {"[524288,524288]", "big", "GPU:0", "buffers hold"});
     Expect(session_->Run(product_), absl::StatusCode::kOk, {});
     bare_.Fault();
-    // The first error is from a launch, later ones report a lost device.
+    // The first error comes from a kernel launch. Later errors report that the
+    // device is lost.
     Expect(session_->Run(product_), absl::StatusCode::kInternal,
            {"launched before", "GPU:0", "the device is lost"});
     Expect(session_->Run(product_), absl::StatusCode::kInternal,
@@ -75,8 +76,8 @@ class GpuErrors {
   int wrong_ = 0;
 };
 
-// The mean of a matrix in which every element is v, after products that
-// preserve it.
+// Computes the mean of a matrix in which all elements are v, after many
+// products that preserve v.
 struct ManyProducts {
   static constexpr int kSize = 1024;
   static constexpr int kInARow = 8;

@@ -1,5 +1,5 @@
-// Checks of GPU error handling: concurrent feeds and computation, out of
-// memory, a lost GPU.
+// Checks of the errors of GPUs: concurrent feeds and computation, exhausted
+// memory, and a lost GPU.
 #ifndef WEFT_BENCHMARKS_GPUS_GPU_ERRORS_H_
 #define WEFT_BENCHMARKS_GPUS_GPU_ERRORS_H_
 
@@ -7,12 +7,14 @@
 
 namespace weft::benchmarks {
 
-// Counts wrong results of concurrent steps: fed values reuse memory that
-// kernels of other steps may still read.
+// Runs concurrent steps and returns the number of wrong results. Fed values
+// reuse memory that kernels of other steps may still read, so a missing
+// synchronization would lead to wrong values.
 int CountWrongValues(Process& process);
 
-// Prints each error and what is missing from its text; returns the number of
-// incomplete or absent errors. The process can use no GPU afterwards.
+// Causes errors and prints each error, and which parts its text lacks. Returns
+// the number of incomplete or missing errors. Afterwards the process cannot use
+// any GPU.
 int CountWrongGpuErrors(Process& process);
 
 }  // namespace weft::benchmarks

@@ -8,8 +8,9 @@
 namespace weft::benchmarks {
 
 // Returns the steps per second of all `workers` together, measured for
-// `seconds`. Each is a task of `process` with the first GPU of its platform;
-// the ps holds the variables on its CPU. Errors end the program, as Check does.
+// `seconds`. Each worker is a task of `process` and uses the first GPU of the
+// process's platform. The ps holds the variables on its CPU. Errors end the
+// program, as in Check.
 double GpuWorkersRate(Process& process, int workers, double seconds);
 
 }  // namespace weft::benchmarks

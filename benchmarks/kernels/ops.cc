@@ -1,10 +1,11 @@
-// ops measures single ops on one core or on all, in this process. A step
-// contains so many copies of the op that the step's own cost is small in
-// comparison. Inputs are constants and variables; nothing is fed or fetched. An
-// Identity consumes each copy's first output. Graphs run without rewriting.
+// ops measures single ops in this process, on one core or on all cores. A step
+// contains many copies of the op, so that the cost of the step itself is small
+// in comparison. The inputs are constants and variables, and nothing is fed or
+// fetched. An Identity consumes the first output of each copy. Graphs are not
+// rewritten.
 //
-// The metric of a case is the time per copy of the op. TensorFlow's side is
-// ops.py.
+// The metric of a case is the time per copy of the op. ops.py measures the same
+// ops in TensorFlow.
 #include <sched.h>
 
 #include <cstdio>
@@ -33,7 +34,7 @@ namespace {
 
 constexpr int kWarmup = 2;
 
-// Makes all threads that are started from now on share one core.
+// Restricts all threads that are started from now on to one core.
 void UseOneCore() {
   cpu_set_t allowed, one;
   CPU_ZERO(&one);
@@ -46,7 +47,8 @@ void UseOneCore() {
   }
 }
 
-// Returns the case's inputs as nodes; `initializers` set the variables.
+// Adds the inputs of a case as nodes and returns them. Running `initializers`
+// initializes the variables.
 InputList AddInputs(const Scope& root, const OpCase& op_case,
                     std::vector<Operation>& initializers) {
   InputList inputs;
@@ -65,13 +67,14 @@ InputList AddInputs(const Scope& root, const OpCase& op_case,
   return inputs;
 }
 
-// Adds a consumer, because a kernel may skip an unused output.
+// Adds a consumer of the copy's output, because a kernel may skip an unused
+// output. Returns the consumer.
 const Node* AddTaker(const Scope& scope, const Node* copy) {
   if (copy->num_outputs() == 0 || IsRefType(copy->output_type(0))) return copy;
   return scope.AddNode("Identity", {Output(copy, 0)});
 }
 
-// Adds the copies of a step in sequence.
+// Adds the copies of the op in sequence. Returns an operation that runs them.
 Operation AddCopies(const Scope& root, const OpCase& op_case,
                     const InputList& inputs) {
   const Node* last = nullptr;
@@ -110,7 +113,8 @@ void Main() {
   report.Param("seconds", absl::GetFlag(FLAGS_seconds));
   const RE2 only(absl::GetFlag(FLAGS_only), RE2::Quiet);
   if (!only.ok()) {
-    Check(absl::InvalidArgumentError(absl::StrCat("--only: ", only.error())));
+    Check(absl::InvalidArgumentError(
+        absl::StrCat("--only is not a regular expression: ", only.error())));
   }
   for (const OpCase& op_case : ReadOpCases()) {
     if (!RE2::PartialMatch(op_case.name, only)) continue;

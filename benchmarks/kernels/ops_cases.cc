@@ -29,7 +29,8 @@ DataType TypeNamed(const std::string& name) {
   Fail("no inputs of type " + name);
 }
 
-// `next` returns the numbers in order, as doubles.
+// Returns a tensor filled with the values that `next` returns, as doubles, one
+// after the other.
 template <typename Next>
 Tensor Filled(DataType dtype, const TensorShape& shape, const Next& next) {
   Tensor tensor(dtype, shape);

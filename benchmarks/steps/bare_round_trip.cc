@@ -1,13 +1,13 @@
 // bare_round_trip measures round trips and transfers between two processes on
 // this machine: without Weft, over ZeroMQ and TCP, and with only Weft's Wire.
-// Weft's own figures are reported relative to these.
+// Weft's own results are reported relative to these.
 //
-// raw_tcp: blocking send and recv. round_trip: DEALER to ROUTER, blocking
-// zmq_recv at both ends, and the server replies inline; also from 16 threads at
-// once, each with its own DEALER. wire_round_trip: the same bytes over ZmqWire;
-// the server replies inside the event, and the caller waits on an Event of the
-// Scheduler. *_100MB: 100 MB in one direction, in pieces of 1 MiB, until the
-// receiver has them in one buffer and confirms with one byte.
+// raw_tcp: blocking send and recv. round_trip: DEALER to ROUTER, with a
+// blocking zmq_recv at both ends, and the server replies inline; also from 16
+// threads at once, each with its own DEALER. wire_round_trip: the same bytes
+// over ZmqWire; the server replies inside the event, and the caller waits on an
+// Event of the Scheduler. *_100MB: 100 MB in one direction, in pieces of 1 MiB,
+// until the receiver has them in one buffer and confirms with one byte.
 //
 // The other process is this program with --serve.
 #include <arpa/inet.h>
@@ -59,13 +59,14 @@ void Must(bool ok, const char* what) {
 
 // ---------------------------------------------------------------- processes
 
-// Sends the port of this process to the parent.
+// Sends the port of this process to its parent process.
 void Announce(int port) {
   std::printf("%d\n", port);
   std::fflush(stdout);
 }
 
-// Runs this program with --serve=WHAT; killed by the destructor.
+// Runs this program with --serve=WHAT in another process. The destructor kills
+// the process.
 class OtherProcess {
  public:
   explicit OtherProcess(const std::string& what) {
@@ -143,7 +144,7 @@ void WriteAll(int fd, const char* data, size_t size) {
   }
 }
 
-// Returns false at the end of the connection.
+// Reads `size` bytes. Returns false if the connection has ended.
 bool ReadAll(int fd, char* data, size_t size) {
   while (size > 0) {
     const ssize_t n = recv(fd, data, std::min(size, kPiece), 0);
@@ -204,7 +205,7 @@ Timing TcpLarge() {
 
 // ------------------------------------------------------------------- ZeroMQ
 
-// Sends all parts of one message back.
+// Sends all parts of a received message back.
 void Echo(void* socket) {
   int more = 1;
   while (more != 0) {
@@ -228,7 +229,8 @@ void ServeZmqEcho() {
   while (true) Echo(router);
 }
 
-// DEALERs of one context, connected to the ROUTER of another process.
+// DEALER sockets of one context that are connected to the ROUTER of another
+// process.
 class ZmqCallers {
  public:
   explicit ZmqCallers(int count) {
@@ -273,8 +275,8 @@ double ZmqRateOfThreads() {
 
 // --------------------------------------------------------------------- Wire
 
-// Replies to each message with the same message, and to each 100 MB with a
-// byte.
+// A server that replies to each message with the same message, and to each 100
+// MB with one byte.
 class Server : public bus::WireEvents {
  public:
   explicit Server(bus::Wire& wire) : wire_(wire) {}
@@ -300,7 +302,7 @@ class Server : public bus::WireEvents {
   size_t landed_ = 0;
 };
 
-// Waits for one message at a time.
+// A client that waits for one message at a time.
 class Client : public bus::WireEvents {
  public:
   explicit Client(Scheduler& scheduler) : scheduler_(scheduler) {}

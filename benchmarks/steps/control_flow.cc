@@ -1,10 +1,12 @@
 // control_flow measures an iteration of a loop, and a training step of a
 // recurrent network, in this process.
 //
-// while_10000: i = 0; while (i < 10000) i = i + 1. while_gradient_1000: x =
-// tanh(x * w), 1000 times, for a vector of 16, with its gradients. char_rnn: a
-// training step of examples/char_rnn by gradient descent: an LSTM of 128 units
-// over 32 characters of 16 pieces, with 64 different characters.
+// while_10000: i = 0; while (i < 10000) i = i + 1.
+// while_gradient_1000: x = tanh(x * w), repeated 1000 times, for a vector of 16
+// elements, with its gradients.
+// char_rnn: a training step of examples/char_rnn by gradient descent, with an
+// LSTM of 128 units over 32 characters of 16 pieces, with 64 different
+// characters.
 #include <cstdio>
 #include <string>
 #include <vector>

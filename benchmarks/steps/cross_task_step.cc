@@ -1,7 +1,7 @@
-// cross_task_step measures a step over three tasks: scalars a on ps:0, b = a +
-// 2 on worker:0, c = a + b on worker:1; the client fetches c. a is sent to both
-// workers, and b to worker:1. With a session on worker:0, c is returned through
-// it.
+// cross_task_step measures a step on three tasks. It computes the scalars a on
+// ps:0, b = a + 2 on worker:0, and c = a + b on worker:1. The client fetches c.
+// The value a is sent to both workers, and b is sent to worker:1. If the
+// session is on worker:0, c is returned through worker:0.
 #include <memory>
 #include <string>
 
@@ -32,7 +32,7 @@ void Add(Report& report, const std::string& name, const Timing& timing) {
 void CheckValue(const absl::StatusOr<Tensor>& value) {
   Check(value.status());
   if (value->scalar<float>() != 4.0f) {
-    Check(absl::InternalError("the step did not compute 4"));
+    Check(absl::InternalError("the result of the step is not 4"));
   }
 }
 

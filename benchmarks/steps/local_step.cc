@@ -1,10 +1,11 @@
-// local_step measures the cost of a session, and of one op in it: in this
-// process (local_*), and on the only task of a cluster, from here (remote_*).
+// local_step measures the cost of a session, and of one op in a session: in
+// this process (local_*), and on the only task of a cluster, called from this
+// process (remote_*).
 //
-// tiny: a variable, b = a + 2, c = a + b. chain_N: x1 = x0 + one, ..., N scalar
-// adds in sequence, where x0 and one are variables. fed: y + one, with a scalar
-// y fed in each step. op_from_chain_N = (median of chain_N - median of chain_1)
-// / (N - 1).
+// tiny: a variable a, b = a + 2, c = a + b. chain_N: x1 = x0 + one, ..., N
+// scalar additions in sequence, where x0 and one are variables. fed: y + one,
+// with a scalar y fed in each step. op_from_chain_N = (median of chain_N -
+// median of chain_1) / (N - 1).
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -25,7 +26,8 @@ ABSL_FLAG(double, seconds, 3.0, "Time limit of each measurement.");
 namespace weft::benchmarks {
 namespace {
 
-// Goals of the session in this process; the other session measures the bus.
+// The goals for the session in this process. There are none for the other
+// session, which measures the bus.
 struct Goals {
   std::string tiny_rate, op;
 };
@@ -33,7 +35,7 @@ struct Goals {
 struct Chains {
   Output tiny;
   Output y, fed;
-  std::map<int, Output> adds;  // by the number of adds in sequence
+  std::map<int, Output> adds;  // by the number of additions in sequence
 };
 
 Chains BuildChains(const Scope& scope) {
@@ -58,7 +60,7 @@ Timing Time(const std::function<void()>& step) {
                  absl::GetFlag(FLAGS_seconds));
 }
 
-// Times the callable; its only, scalar result must be `expected`.
+// Times a callable. Its only result is a scalar and must equal `expected`.
 Timing TimeCallable(Session& session, const Output& fetch, float expected) {
   auto callable = session.MakeCallable({}, {fetch});
   Check(callable.status());

@@ -1,10 +1,10 @@
-// null_step measures a step that does nothing, on worker:0 of a cluster of 2 ps
-// and 2 workers, from a client in a separate process; also from 16 threads of
-// that client at once, and while a second client transfers 256 MB tensors from
-// ps:0 to worker:0 and on to itself.
+// null_step measures a step without work on worker:0 of a cluster of 2 ps and 2
+// workers. The client is in a separate process. The step is also measured from
+// 16 threads of that client at once, and while a second client transfers
+// tensors of 256 MB from ps:0 to worker:0 and on to itself.
 //
-// const: fetch one scalar constant. noop: run a no-op without fetches. run:
-// Session::Run. callable: a callable created in advance.
+// const: fetches one scalar constant. noop: runs a no-op without fetches. run:
+// uses Session::Run. callable: uses a callable that was created in advance.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -48,7 +48,7 @@ std::unique_ptr<Session> Connect(const std::string& target, const Scope& root) {
   return *std::move(session);
 }
 
-// Fetches a large variable repeatedly, until stopped.
+// A client that fetches a large variable repeatedly until it is stopped.
 class BulkClient {
  public:
   explicit BulkClient(const std::string& target) : target_(target) {
@@ -129,7 +129,7 @@ void Main() {
   const auto null_step = [&] { Check((*noop_callable)->RunInto({}, {})); };
   const Timing idle = Time(null_step);
   Add(report, "noop_callable", idle);
-  RateOfThreads(*session, null_step);  // warm
+  RateOfThreads(*session, null_step);  // warm-up
   report.Value("noop_callable_16_threads_rate",
                RateOfThreads(*session, null_step), "steps/s", ">= 40000");
   if (absl::GetFlag(FLAGS_bulk)) {

@@ -1,9 +1,10 @@
-// transfer measures one float tensor between ps:0 and worker:0, one transfer
-// per step, without overlap of steps; the client is in a separate process.
+// transfer measures the transfer of one float tensor between ps:0 and worker:0.
+// Each step makes one transfer, and steps do not overlap. The client is in a
+// separate process.
 //
-// pull: a variable on ps:0; worker:0 receives all of it and slices out its last
-// element, which the client fetches. push: a variable on worker:0 is added to
-// one on ps:0. push_local: the same with both on ps:0.
+// pull: worker:0 receives a whole variable from ps:0 and slices out its last
+// element, which the client fetches. push: a variable on worker:0 is added to a
+// variable on ps:0. push_local: the same as push, with both variables on ps:0.
 #include <memory>
 #include <string>
 
@@ -86,7 +87,7 @@ void MeasureSize(const std::string& target, const std::string& op,
 void Main() {
   const std::string op = absl::GetFlag(FLAGS_op);
   if (op != "pull" && op != "push" && op != "push_local") {
-    Check(absl::InvalidArgumentError("--op is pull, push or push_local"));
+    Check(absl::InvalidArgumentError("--op must be pull, push or push_local"));
   }
   ServerProcesses servers({{"ps", 2}, {"worker", 2}});
   Report report(op);

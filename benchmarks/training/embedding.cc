@@ -1,10 +1,11 @@
-// embedding measures a table of [rows, dim] in two parts, one on each of 2 ps.
-// A step feeds ids, looks them up (each ps gathers its rows, and worker:0 puts
-// them in order) and computes loss = sum(rows^2) / (2 * batch) on worker:0.
-// --update=none: fetches the loss; sgd, adagrad: applies the sparse gradient
-// and fetches nothing.
+// embedding measures an embedding table of shape [rows, dim] in two parts, one
+// on each of 2 ps. A step feeds ids, looks them up, and computes loss =
+// sum(rows^2) / (2 * batch) on worker:0. For the lookup, each ps gathers its
+// rows, and worker:0 puts them in order. With --update=none, the step fetches
+// the loss. With sgd or adagrad, it applies the sparse gradient and fetches
+// nothing.
 //
-// Ids: rank r has a probability proportional to r^-zipf, and a random
+// The probability of the id with rank r is proportional to r^-zipf. A random
 // permutation scatters the ranks over the table. 64 batches are generated in
 // advance and used round robin.
 #include <algorithm>
@@ -119,7 +120,8 @@ void MeasureLookUps(const std::string& target, const Scope& root,
       absl::GetFlag(FLAGS_steps), 20, absl::GetFlag(FLAGS_seconds));
   auto loss = (*session)->Run({{model.ids, ids.batches[0]}}, model.loss);
   Check(loss.status());
-  if (!(loss->scalar<float>() > 0)) Check(absl::InternalError("no loss"));
+  if (!(loss->scalar<float>() > 0))
+    Check(absl::InternalError("the loss is not positive"));
   report.Latency("step", timing);
   report.Value("rows", timing.steps_per_second * absl::GetFlag(FLAGS_batch),
                "rows/s");

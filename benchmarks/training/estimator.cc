@@ -1,15 +1,15 @@
-// estimator: training of Estimators in this process, from files to checkpoints,
-// with RunConfig's defaults (summaries every 100 steps).
+// estimator measures the training of Estimators in this process, from files to
+// checkpoints, with the defaults of RunConfig (summaries every 100 steps).
 //
-//   estimator --data=DIR                       # adult.csv; wide & deep
-//   estimator --model=criteo_wide_deep --data=DIR      # train.tsv, dev.tsv
+//   estimator --data=DIR # adult.csv; wide & deep
+//   estimator --model=criteo_wide_deep --data=DIR # train.tsv, dev.tsv
 //   estimator --model=criteo_dlrm --data=DIR
 //
-// First some epochs and an evaluation, then the timed steps continue from that
-// checkpoint, after 100 warm-up steps. `step` is the time between the ends of
-// two steps, including everything in Estimator::Train; `examples` is the number
-// per second over all timed steps, and `examples_per_core` the same divided by
-// the number of CPUs.
+// It first trains some epochs and evaluates the model. The timed steps continue
+// from that checkpoint, after 100 warm-up steps. `step` is the time between the
+// ends of two steps, including everything in Estimator::Train; `examples` is
+// the number per second over all timed steps, and `examples_per_core` the same
+// divided by the number of CPUs.
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ double Seconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// Records the time at the end of each step.
+// A hook that records the time at the end of each step.
 class StepClock : public train::SessionRunHook {
  public:
   absl::Status AfterRun(train::SessionRunContext&,
@@ -81,7 +81,7 @@ std::string NewDirectory() {
   std::string made =
       (std::filesystem::temp_directory_path() / "estimator_XXXXXX").string();
   if (mkdtemp(made.data()) == nullptr) {
-    Check(absl::InternalError("No directory can be made at " + made));
+    Check(absl::InternalError("Cannot create a directory at " + made));
   }
   return made;
 }
@@ -116,7 +116,7 @@ absl::StatusOr<EstimatorTask> NewTask(const EstimatorSettings& settings) {
   if (model == "criteo_wide_deep") return CriteoWideDeep(settings);
   if (model == "criteo_dlrm") return CriteoDlrm(settings);
   return absl::InvalidArgumentError(
-      "--model is adult, criteo_wide_deep or criteo_dlrm");
+      "--model must be adult, criteo_wide_deep or criteo_dlrm");
 }
 
 void CheckFlags() {
@@ -160,7 +160,7 @@ void ReportEpochs(EstimatorTask& task, int64_t epochs, Report& report) {
   Check(metrics.status());
   const auto evaluated = Clock::now();
   if (clock->ends().empty()) {
-    Check(absl::InternalError("The epochs had no step."));
+    Check(absl::InternalError("No step was run: the input is empty."));
   }
   report.Value("train_to_first_step", Seconds(begin, clock->ends().front()),
                "s");
@@ -203,7 +203,7 @@ void ReportSteps(EstimatorTask& task, int64_t batch, Report& report) {
       "examples/s");
 }
 
-// The caller deletes the scratch directory.
+// Measures the model. The caller deletes the directory `scratch`.
 void Measure(const std::string& scratch) {
   NullLogger logger;
   const EstimatorSettings settings = Settings(scratch, logger);

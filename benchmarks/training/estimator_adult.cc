@@ -1,4 +1,5 @@
-// AdultWideDeep: the model that the baseline trains on UCI Adult.
+// Implements AdultWideDeep, the same model that the TensorFlow benchmark trains
+// on UCI Adult.
 #include <map>
 #include <random>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace weft::benchmarks {
 namespace {
 
-using namespace estimator;       // NOLINT: as a program begins
+using namespace estimator;       // NOLINT: programs of users begin like this
 using namespace feature_column;  // NOLINT
 
 constexpr char kLabel[] = "income-per-year";
@@ -39,8 +40,8 @@ bool IsNumber(const std::string& name) {
   return name == kUnused;
 }
 
-// Returns numpy.random.RandomState(seed).permutation(n), the order of the
-// baseline.
+// Returns numpy.random.RandomState(seed).permutation(n), the order of rows in
+// the TensorFlow benchmark.
 std::vector<size_t> Permutation(int64_t seed, size_t n) {
   std::mt19937 generator(static_cast<uint32_t>(seed));
   std::vector<size_t> order(n);
@@ -56,8 +57,8 @@ std::vector<size_t> Permutation(int64_t seed, size_t n) {
 }
 
 struct Files {
-  std::vector<std::string> names;  // of columns
-  std::string train, eval;         // paths
+  std::vector<std::string> names;  // names of the columns
+  std::string train, eval;         // paths of the files
   int64_t train_rows = 0, eval_rows = 0;
 };
 
@@ -90,7 +91,7 @@ absl::StatusOr<Files> Split(const EstimatorSettings& settings) {
   return files;
 }
 
-// Parses batches of lines.
+// Parses batches of csv lines into columns.
 ops::Dataset Parsed(const ops::Dataset& lines,
                     const std::vector<std::string>& columns) {
   InputList defaults;

@@ -1,5 +1,5 @@
-// CriteoWideDeep and CriteoDlrm: two models from DeepRec's modelzoo, in their
-// original sizes.
+// Implements CriteoWideDeep and CriteoDlrm, two models from DeepRec's modelzoo
+// in their original sizes.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -13,7 +13,7 @@
 namespace weft::benchmarks {
 namespace {
 
-using namespace estimator;       // NOLINT: as a program begins
+using namespace estimator;       // NOLINT: programs of users begin like this
 using namespace feature_column;  // NOLINT
 
 constexpr int kNumbers = 13;
@@ -24,8 +24,8 @@ constexpr float kLearningRate = 0.01f;
 constexpr float kLinearLearningRate = 0.2f;
 constexpr char kLabel[] = "clicked";
 constexpr int64_t kDlrmRow = 16;
-// The smallest value of each number, and the range to the largest, in all rows
-// of Criteo.
+// For each numeric column, its minimum in all rows of Criteo and the range from
+// its minimum to its maximum.
 constexpr std::pair<float, float> kRanges[kNumbers] = {
     {0, 1539},   {-3, 22069}, {0, 65535}, {0, 561},   {0, 2655388},
     {0, 233523}, {0, 26297},  {0, 5106},  {0, 24376}, {0, 9},
@@ -166,13 +166,14 @@ Output BatchNorm(const Scope& scope, const Output& input, bool is_training) {
                                 gamma, 0.001);
 }
 
-// Returns the products of all pairs of vectors: [batch, n * (n - 1) / 2].
+// Returns the dot products of all pairs of vectors, with shape [batch, n * (n -
+// 1) / 2].
 Output Interactions(const Scope& scope, const InputList& vectors) {
   const auto n = static_cast<int32_t>(vectors.size());
   const Output all = ops::Stack(scope, vectors, {.axis = 1});
   const Output products = ops::Reshape(
       scope, ops::BatchMatMulV2(scope, all, all, {.adj_y = true}), {-1, n * n});
-  std::vector<int32_t> below;  // the diagonal
+  std::vector<int32_t> below;  // indices of the elements below the diagonal
   for (int32_t row = 0; row < n; ++row) {
     for (int32_t column = 0; column < row; ++column) {
       below.push_back(row * n + column);

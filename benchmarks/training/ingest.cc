@@ -1,10 +1,10 @@
 // ingest measures reading CSV files (40 float columns) and TFRecord files in
-// this process: by queues and by datasets, line by line and in blocks. Each
-// step fetches one number of a batch that was read and decoded as a whole,
-// which excludes the transfer of the batch to the client.
+// this process. It reads by queues and by datasets, line by line and in blocks.
+// Each step fetches one number from a batch that was completely read and
+// decoded, so the transfer of the batch to the client is not measured.
 //
-// csv_KIND: rows per second; csv_KIND_bytes: bytes per second; tfrecord_*:
-// bytes per second. Each uses a new session and graph.
+// csv_KIND: rows per second. csv_KIND_bytes: bytes per second. tfrecord_*:
+// bytes per second. Each measurement uses a new session and graph.
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -36,19 +36,21 @@ namespace {
 
 constexpr int kColumns = 40;
 
-// Builds a graph and returns an output, of which one element is fetched.
+// A function that builds a graph and returns an output. One element of the
+// output is fetched.
 using Build = std::function<Output(const Scope&)>;
 
 InputList Defaults() { return InputList(kColumns, Input(0.0f)); }
 
-// Stacks all columns of one or several rows along the last dimension.
+// Decodes one or several rows. Returns all columns stacked along the last
+// dimension.
 Output Stacked(const Scope& scope, const Output& lines, int axis) {
   const auto columns = ops::DecodeCSV(scope, lines, Defaults());
   return ops::Stack(scope, InputList(columns.begin(), columns.end()),
                     {.axis = axis});
 }
 
-// Returns the first element of the first component.
+// Returns the first element of the first component of a batch.
 Output First(const Scope& scope, const std::vector<Output>& batch) {
   return ops::Slice(scope, ops::Reshape(scope, batch[0], {-1}), {0}, {1});
 }
@@ -76,7 +78,8 @@ class Ingest {
     const auto random = NewSeededRandom(3);
     for (int row = 0; row < 2000; ++row) {
       for (int column = 0; column < kColumns; ++column) {
-        // Printed values are as wide as those of a normal distribution.
+        // The text of each value is as long as that of a normally distributed
+        // number.
         const double value =
             static_cast<double>(random->Next() % 4000000) / 1e6 - 2;
         absl::StrAppendFormat(&block, "%.6f%c", value,
@@ -113,7 +116,7 @@ class Ingest {
     return path;
   }
 
-  // Returns batches per second, with a separate graph and session.
+  // Returns the batches per second in a separate graph and session.
   double Rate(const Build& build) {
     Scope root = Scope::Root();
     const Output fetch = First(root, {build(root)});

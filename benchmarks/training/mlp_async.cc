@@ -1,11 +1,12 @@
-// mlp_async measures asynchronous between-graph replicas of a classifier of
-// Fashion-MNIST, 784-128-10 or as set by --hidden, on 2 ps. Each worker is one
-// process with a server and a session on it. All workers warm up, wait for each
-// other and train until the global step is --steps.
+// mlp_async measures asynchronous between-graph replicas that train a
+// classifier of Fashion-MNIST on 2 ps. Its layers are 784-128-10, or those set
+// by --hidden. Each worker is one process with a server and a session. All
+// workers warm up, wait for each other and train until the global step is
+// --steps.
 //
-// --sync=replicas: the workload "sync_replicas": one gradient of each replica
-// makes a global step. Only the chief counts steps, and the others run until
-// they are killed, because the chief needs their gradients.
+// --sync=replicas selects the workload "sync_replicas", in which one gradient
+// from each replica makes a global step. Only the chief counts steps. The other
+// replicas run until they are killed, because the chief needs their gradients.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,8 +39,8 @@ ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",
 namespace weft::benchmarks {
 namespace {
 
-// Runs some steps of all replicas, or an unlimited number. Returns the global
-// step.
+// Runs some steps, or an unlimited number if `for_ever` is set. Returns the
+// global step.
 int64_t WarmUp(MlpWorker& worker, bool for_ever) {
   int64_t global_step = 0;
   for (int i = 0; i < kWarmupSteps || for_ever; ++i) {
@@ -59,12 +60,12 @@ Timed TimeTraining(MlpWorker& worker, int64_t first_step) {
   return timed;
 }
 
-// Runs a worker's process. The parent replies to each line when all workers
-// have written it.
+// Runs the process of a worker. The parent process replies to a line when all
+// workers have written the same line.
 void Work(const MlpWorker::Options& options, const LabelledRows& training,
           const LabelledRows& test, Lines& main) {
   const bool is_chief = options.index == 0;
-  if (!is_chief) main.Read();  // until the variables are initialized
+  if (!is_chief) main.Read();  // waits until the variables are initialized
   MlpWorker worker(options, training);
   if (is_chief) {
     worker.Initialize();
@@ -76,7 +77,7 @@ void Work(const MlpWorker::Options& options, const LabelledRows& training,
   if (is_chief) {
     main.Write(absl::StrFormat("%.6f", worker.Accuracy(test)));
   }
-  main.Read();  // all workers finish together
+  main.Read();  // waits until all workers have finished
 }
 
 bool IsSync() { return absl::GetFlag(FLAGS_sync) == "replicas"; }
@@ -115,12 +116,13 @@ void Main() {
   const std::vector<int> hidden = HiddenUnits(absl::GetFlag(FLAGS_hidden));
   const std::string data = absl::GetFlag(FLAGS_data);
   if (data != "feed" && data != "resident") {
-    Check(absl::InvalidArgumentError("--data is feed or resident"));
+    Check(absl::InvalidArgumentError("--data must be feed or resident"));
   }
   if (!IsSync() && absl::GetFlag(FLAGS_sync) != "none") {
-    Check(absl::InvalidArgumentError("--sync is none or replicas"));
+    Check(absl::InvalidArgumentError("--sync must be none or replicas"));
   }
-  // Read before the workers are forked, so that they share the memory.
+  // Reads the data before the workers are forked, so that they share its
+  // memory.
   const std::string data_dir = absl::GetFlag(FLAGS_data_dir);
   const LabelledRows training = ReadFashionMnist(data_dir, "train");
   const LabelledRows test = ReadFashionMnist(data_dir, "t10k");

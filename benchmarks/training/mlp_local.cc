@@ -1,6 +1,7 @@
-// mlp_local measures steps of a small classifier in this process: 784-128-10,
-// batch 64, ReLU, mean sparse softmax cross entropy, plain gradient descent.
-// Each step feeds a batch of random pixels and labels and fetches the loss.
+// mlp_local measures the steps of a small classifier in this process. Its
+// layers are 784-128-10 with ReLU, the batch size is 64, and the loss is the
+// mean sparse softmax cross entropy, minimized by plain gradient descent. Each
+// step feeds a batch of random pixels and labels and fetches the loss.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

@@ -13,8 +13,8 @@
 namespace weft::benchmarks {
 namespace {
 
-// Returns whether the node is colocated with another one. TensorFlow also
-// records that a variable is colocated with itself.
+// Returns whether the node is colocated with another node. A variable that is
+// colocated with itself, as TensorFlow records it, does not count.
 bool FollowsAnother(const Node& node) {
   const auto* classes = node.attr<std::vector<std::string>>("_class");
   if (classes == nullptr) return false;
@@ -23,8 +23,8 @@ bool FollowsAnother(const Node& node) {
                      [&](const std::string& c) { return c != itself; });
 }
 
-// Requests the devices that the nodes would have under ReplicaDeviceSetter.
-// Colocated nodes get none, because they follow others.
+// Requests the devices that ReplicaDeviceSetter would set. Colocated nodes
+// request no device, because they are placed with other nodes.
 void PlaceReplica(const ClusterSpec& cluster, const std::string& worker_device,
                   Graph& graph) {
   const auto device_of =
@@ -40,7 +40,7 @@ void PlaceReplica(const ClusterSpec& cluster, const std::string& worker_device,
   }
 }
 
-// One replica: a server, the graph and a session.
+// One replica, with a server, the graph and a session.
 class ModelWorker {
  public:
   ModelWorker(const ClusterSpec& cluster, int index, const std::string& graph,
@@ -55,7 +55,7 @@ class ModelWorker {
     Check(session_->RunNamed({}, {}, {"init_all"}).status());
   }
 
-  // Returns the loss.
+  // Runs a training step and returns its loss.
   float Step() {
     const auto fetched = session_->RunNamed({}, {"loss:0"}, {"train"});
     Check(fetched.status());
@@ -63,16 +63,16 @@ class ModelWorker {
   }
 
  private:
-  // Destroyed last to first.
+  // Declared in this order, because members are destroyed in reverse order.
   WorkerTask task_;
   Scope root_ = Scope::Root();
   std::unique_ptr<Session> session_;
 };
 
-// Runs a worker's process. The first one also reports its last loss.
+// Runs the process of a worker. The first worker also reports its last loss.
 void Work(const ClusterSpec& cluster, int index, const std::string& graph,
           const ModelClusterOptions& options, Lines& main) {
-  if (index != 0) main.Read();  // until the variables are initialized
+  if (index != 0) main.Read();  // waits until the variables are initialized
   ModelWorker worker(cluster, index, graph, options.session);
   if (index == 0) {
     worker.Initialize();
@@ -89,7 +89,7 @@ void Work(const ClusterSpec& cluster, int index, const std::string& graph,
     });
   });
   if (index == 0) main.Write(absl::StrCat(loss));
-  main.Read();  // all workers finish together
+  main.Read();  // waits until all workers have finished
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Training of models exported by TensorFlow with asynchronous replicas: each
-// worker and each ps is a process, and each worker imports the graph of a
-// single process and places it as a replica (PlaceReplica).
+// Trains models that TensorFlow has exported, with asynchronous replicas. Each
+// worker and each ps is a process. Each worker imports a graph that was built
+// for a single process and places it as a replica (PlaceReplica).
 #ifndef WEFT_BENCHMARKS_TRAINING_MODEL_CLUSTER_H_
 #define WEFT_BENCHMARKS_TRAINING_MODEL_CLUSTER_H_
 
@@ -15,14 +15,14 @@ struct ModelClusterOptions {
   int ps = 2;
   int workers = 2;
   int steps = 60;       // timed steps of each worker
-  double seconds = 60;  // no step starts later
+  double seconds = 60;  // no step starts after this time
   SessionOptions session;
 };
 
-// Trains the model of a serialized GraphDef, with `loss:0`, `train` and
-// `init_all`, on its own cluster. Reports NAME_global_steps, NAME_worker0_step
-// and NAME_loss, the first worker's last loss. The process must have no threads
-// yet.
+// Trains a model on its own cluster. `graph` is a serialized GraphDef with the
+// nodes `loss:0`, `train` and `init_all`. Reports NAME_global_steps,
+// NAME_worker0_step and NAME_loss, which is the last loss of the first worker.
+// The process must not have started any thread.
 void MeasureModelCluster(const std::string& name, const std::string& graph,
                          const ModelClusterOptions& options, Report& report);
 

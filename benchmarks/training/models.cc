@@ -1,6 +1,6 @@
-// models measures training steps of whole models in this process, on all cores,
-// or with --cluster by asynchronous replicas on --ps and --workers, each a
-// process.
+// models measures the training steps of complete models: in this process on all
+// cores or, with --cluster, by asynchronous replicas on --ps and --workers,
+// where each task is a process.
 //
 // The graphs were written by TensorFlow 2.21 (model_graphs/). Each generates
 // its random input, and has a node `loss`, a target `train` and a target
@@ -8,14 +8,15 @@
 // convolutions in 6 blocks, batch norm, 32 images 32x32x3, momentum. lstm: a
 // loop of 20 iterations, batch 32, 128 units, Adagrad. wide: 512 rows of 26 ids
 // into [200000, 32], three layers, Adagrad. A step fetches the loss and trains.
-// NAME_peak is the largest growth of the process from before its session to the
-// last step. Later models reuse memory of earlier ones, so it is only
-// meaningful for the first one: use --only=NAME.
 //
-// --cluster: the workload "models_cluster". Variables are assigned to the ps
-// round robin, everything else is on the workers. Each worker takes --steps
-// steps after 20 warm-up steps. NAME_global_steps counts the steps of all
-// workers, from the start of the first one to the end of the last one.
+// NAME_peak is the largest growth of the process's memory, from before the
+// session to the last step. Later models reuse memory of earlier ones, so the
+// value is only meaningful for the first model: use --only=NAME.
+//
+// --cluster selects the workload "models_cluster". Variables are assigned to
+// the ps round robin, and all other nodes are on the workers. Each worker takes
+// --steps steps after 20 warm-up steps. NAME_global_steps counts the steps of
+// all workers, from the start of the first worker to the end of the last one.
 #include <unistd.h>
 
 #include <filesystem>
@@ -52,7 +53,7 @@ ABSL_FLAG(double, seconds, 60.0, "Time limit of each measurement.");
 namespace weft::benchmarks {
 namespace {
 
-// Returns the folder of the graphs, which Bazel puts beside the program.
+// Returns the folder of the graphs, which Bazel places beside the program.
 std::string GraphFolder() {
   if (const std::string given = absl::GetFlag(FLAGS_graphs); !given.empty()) {
     return given;
@@ -61,7 +62,7 @@ std::string GraphFolder() {
   return self.string() + ".runfiles/weft/benchmarks/model_graphs";
 }
 
-// Returns the value of a flag that must be positive.
+// Returns the value of a flag, which must be at least 1.
 int AtLeastOne(const absl::Flag<int>& flag) {
   const int value = absl::GetFlag(flag);
   if (value < 1) {
@@ -75,7 +76,7 @@ int AtLeastOne(const absl::Flag<int>& flag) {
 using NamedGraph = std::pair<std::string, std::string>;
 
 // Reads all graphs before the first measurement, so that an invalid name fails
-// early.
+// early. Returns them by name.
 std::vector<NamedGraph> ReadGraphs() {
   LocalFileSystem files;
   const std::string folder = GraphFolder();
@@ -127,7 +128,8 @@ void MeasureModels(Report& report) {
   }
 }
 
-// Rejects invalid flags, with and without --cluster.
+// Returns the options for a cluster. Rejects invalid flags, with and without
+// --cluster.
 ModelClusterOptions ReadClusterOptions() {
   return {
       .ps = AtLeastOne(FLAGS_ps),
