@@ -1,14 +1,14 @@
-// A complete distributed training in twenty lines: an Experiment with a
-// DnnClassifier over feature columns, which learn_runner runs on every task of
-// a cluster, or alone. It learns to predict incomes above 50,000 dollars a year
-// from the census of 1994 (UCI Adult).
+// A complete distributed training in twenty lines. learn_runner runs an
+// Experiment with a DnnClassifier over feature columns, on every task of a
+// cluster or in a single process. The model learns from the census of 1994 (UCI
+// Adult) to predict incomes above 50,000 dollars a year.
 //
 //   adult_income
 //   PROGRAM=bazel-bin/examples/adult_income
 //   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
 //
-// In a cluster the workers train, each on its own rows, with variables on the
-// parameter servers, and the evaluator evaluates each checkpoint up to the last
+// In a cluster, each worker trains on its own rows, with variables on the
+// parameter servers. The evaluator evaluates each checkpoint up to the last
 // one.
 #include <cstdint>
 #include <string>
@@ -37,7 +37,7 @@ ABSL_FLAG(int64_t, seed, 1, "Seed of the weights and of the order of rows.");
 namespace weft::examples {
 namespace {
 
-using namespace estimator;       // NOLINT: as a program begins
+using namespace estimator;       // NOLINT: programs of users begin like this
 using namespace feature_column;  // NOLINT
 
 constexpr char kLabel[] = "income-per-year";

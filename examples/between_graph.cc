@@ -8,10 +8,10 @@
 //   between_graph --cluster="$CLUSTER" --job_name=worker --task_index=0 &
 //   between_graph --cluster="$CLUSTER" --job_name=worker --task_index=1
 //
-// Without --cluster, TF_CONFIG says which task it is. A worker ends after
-// --steps steps of all workers together, and prints the line that they fitted
-// to points of y = 2 x - 1. With --sync for all, each step is made of one
-// gradient of each worker.
+// Without --cluster, TF_CONFIG names the task. A worker ends when all workers
+// together have taken --steps steps, and prints the line that they have fitted
+// to points of y = 2 x - 1. If all tasks get --sync, each step combines one
+// gradient from each worker.
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -50,17 +50,17 @@ absl::StatusOr<TfConfig> ThisTask() {
   ASSIGN_OR_RETURN(auto config, TfConfig::FromEnvironment());
   if (config) return *std::move(config);
   return absl::InvalidArgumentError(
-      "Which task is this? Give --cluster, --job_name and --task_index, or set "
+      "No task is given: use --cluster, --job_name and --task_index, or set "
       "TF_CONFIG.");
 }
 
 struct Model {
   ops::Variable slope, offset, global_step;
   Operation train;
-  train::HookList hooks;  // required for training
+  train::HookList hooks;  // must be passed to the training session
 };
 
-// y = 2 x - 1.
+// Builds a linear model and its training data, points of y = 2 x - 1.
 Model BuildModel(const Scope& scope, const TfConfig& task) {
   Model model;
   model.slope = ops::Variable(scope.WithName("slope"), 0.0f);
@@ -78,8 +78,8 @@ Model BuildModel(const Scope& scope, const TfConfig& task) {
         optimizer.Minimize(scope, loss, {.global_step = model.global_step});
     return model;
   }
-  // Without replica numbers, a fast worker may contribute all gradients of an
-  // update.
+  // Each worker needs a replica number. Otherwise a fast worker could
+  // contribute all gradients of an update.
   train::SyncReplicasOptimizer sync(
       optimizer, {.replicas_to_aggregate = task.num_trainers(),
                   .replica_index = task.trainer_index()});

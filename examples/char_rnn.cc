@@ -1,16 +1,17 @@
-// A model of a text, character by character: a recurrent network that guesses
-// each character from those before it, and then writes a text of its own.
+// Models a text character by character. A recurrent network predicts each
+// character from the characters before it, and finally writes a text of its
+// own.
 //
-//   char_rnn                              # sentences that it makes up itself
+//   char_rnn # trains on generated sentences
 //   char_rnn --text=poems.txt --units=256 --steps=5000
 //   char_rnn --cell=gru --target=zmq://localhost:2222
 //
-// The text is cut into --batch_size pieces that are read side by side, --length
-// characters a step; the state after a step is where the next one begins, so
-// that what was read long ago may count, while gradients go back --length
-// characters. Prints the loss (the mean of -log(probability) of the characters
-// that came; log(number of characters) for one that guesses) and, in the end,
-// --sample characters.
+// The text is cut into --batch_size pieces, which are read side by side,
+// --length characters in each step. A step begins with the state at the end of
+// the previous step, so that earlier text may have an effect, while gradients
+// go back only --length characters. Prints the loss, which is the mean of
+// -log(probability) of the actual characters (uniform guessing has the loss
+// log(number of characters)), and finally --sample characters.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -66,9 +67,10 @@ std::string MakeText(Random& random, size_t size) {
   return text;
 }
 
-// A text as indices of its characters.
+// A text, with each character represented by its index.
 struct Corpus {
-  std::string characters;  // by index
+  // all different characters; their positions are the indices
+  std::string characters;
   std::vector<int32_t> numbers;
 };
 
@@ -108,8 +110,8 @@ nn::MultiRNNCell NewCells() {
 
 struct Model {
   Output characters;  // [batch, time], int32
-  Output next;        // the characters that follow
-  Values begin, end;  // states before and after
+  Output next;        // the character after each of `characters`
+  Values begin, end;  // states before and after the step
   Output logits;      // [batch * time, number of characters]
   Output loss;
   Operation train;
@@ -170,7 +172,8 @@ std::vector<Tensor> ZeroState(const nn::RNNCell& cell, int64_t rows) {
   return state;
 }
 
-// Reads the text in sequences that continue where the last step ended.
+// Reads the text in sequences that continue where those of the previous step
+// ended.
 class Reader {
  public:
   explicit Reader(const Corpus& corpus)
@@ -179,8 +182,8 @@ class Reader {
         length_(absl::GetFlag(FLAGS_length)),
         piece_(static_cast<int64_t>(corpus.numbers.size()) / rows_) {}
 
-  // Returns characters and their successors. Returns true if all sequences
-  // restart.
+  // Returns the next characters and their successors in the arguments. Returns
+  // true if all sequences start again at the beginning of their piece.
   bool Next(Tensor& characters, Tensor& next) {
     const bool anew = at_ + length_ + 1 > piece_ || at_ == 0;
     if (anew) at_ = 0;
@@ -205,7 +208,7 @@ class Reader {
   const Corpus& corpus_;
   const int64_t rows_;
   const int64_t length_;
-  const int64_t piece_;  // characters of the text in each row
+  const int64_t piece_;  // number of characters of the text in each row
   int64_t at_ = 0;
 };
 
@@ -244,7 +247,7 @@ absl::Status Train(Session& session, const Model& model,
   return absl::OkStatus();
 }
 
-// Draws a character from the probabilities of the model.
+// Draws a character with the probabilities that the model predicts.
 int32_t Draw(Random& random, absl::Span<const float> logits) {
   double sum = 0;
   for (const float logit : logits) sum += std::exp(logit);
@@ -290,8 +293,8 @@ absl::Status CheckFlags() {
   if (cell == "basic_lstm" || cell == "lstm" || cell == "gru") {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--cell is basic_lstm, lstm or gru, not \"", cell, "\""));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--cell must be basic_lstm, lstm or gru, not \"", cell, "\""));
 }
 
 absl::StatusOr<std::string> ReadText(Random& random) {

@@ -1,5 +1,5 @@
-// A cluster of two parameter servers and three workers in one program, and a
-// graph whose parts run on three of its tasks. Prints 4.0.
+// Runs a cluster of two parameter servers and three workers in one program, and
+// a graph whose parts run on three of the tasks. Prints 4.0.
 #include <cstdio>
 #include <memory>
 #include <vector>

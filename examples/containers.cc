@@ -1,8 +1,8 @@
-// Two models with variables of the same name that do not meet: in containers of
-// their own, and then in one container, apart by their names.
+// Two models use variables with the same names without conflict: first in
+// separate containers, and then in one container with different name scopes.
 //
-//   containers                        # a cluster in this program
-//   containers zmq://localhost:2222   # a task of one with a ps
+//   containers # runs a cluster in this program
+//   containers zmq://localhost:2222 # a task of a cluster with a ps
 #include <cstdio>
 #include <string>
 
@@ -26,7 +26,8 @@ struct Model {
   weft::Operation set;
 };
 
-// Uses a separate session; the variable outlives it.
+// Assigns the variable in a separate session. The variable outlives the
+// session.
 absl::Status Set(const std::string& target, const std::string& container,
                  float value) {
   Model model(container);

@@ -1,9 +1,9 @@
-// Wide & deep on display advertising, like DeepRec's model of the same name:
-// predicts clicks from 13 numbers and 26 categories (the Kaggle data of Criteo,
-// whose files are tab separated and have no header). Alone, or as all tasks of
-// a cluster:
+// A wide & deep model for display advertising, like DeepRec's model of the same
+// name. It predicts clicks from 13 numbers and 26 categories (the Kaggle data
+// of Criteo, in tab-separated files without a header). Runs as a single
+// process, or as all tasks of a cluster:
 //
-//   criteo_wide_deep --data_dir=DIR      # train.tsv and dev.tsv
+//   criteo_wide_deep --data_dir=DIR # train.tsv and dev.tsv
 //   PROGRAM="bazel-bin/examples/criteo_wide_deep --data_dir=DIR"
 //   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
 #include <cstdint>
@@ -35,7 +35,7 @@ ABSL_FLAG(int64_t, seed, 1, "Seed of the weights and of the order of rows.");
 namespace weft::examples {
 namespace {
 
-using namespace estimator;       // NOLINT: as a program begins
+using namespace estimator;       // NOLINT: programs of users begin like this
 using namespace feature_column;  // NOLINT
 
 constexpr int kNumbers = 13;
@@ -69,13 +69,14 @@ InputFn Rows(const std::string& name, int64_t batch_size,
   if (!for_training) options.rows.num_epochs = 1;
   options.rows.shard = shard;
   options.rows.transform = [](const ops::Dataset& rows) {
-    return rows.Cache();  // each row is read from the files once
+    return rows.Cache();  // each row is read from the files only once
   };
   return CsvInputFn(absl::StrCat(absl::GetFlag(FLAGS_data_dir), "/", name),
                     options);
 }
 
-// Counts extend over many orders of magnitude.
+// Returns the logarithms of counts, because counts extend over many orders of
+// magnitude.
 Output LogOfCount(const Scope& scope, const Output& values) {
   return ops::Log1p(scope, ops::Relu(scope, values));
 }

@@ -1,11 +1,11 @@
-// A training that is fed by a Dataset: rows of csv files, shuffled, in batches
-// that are made while a step runs, until all epochs have been read. The
-// pipeline runs on a worker, and so are the files its; the weights are on a ps.
+// Trains on the elements of a Dataset. The pipeline reads rows of csv files,
+// shuffles them, and makes batches while a step runs, until all epochs have
+// been read. The pipeline runs on a worker, so the files must be on the
+// worker's machine. The weights are on a ps.
 //
-//   data_pipeline                        # a cluster in this program
-//   data_pipeline zmq://localhost:2222   # a task of one with a ps and a
-//   worker,
-//                                        # on this machine
+//   data_pipeline # runs a cluster in this program
+//   data_pipeline zmq://localhost:2222 # a task of a cluster on this machine
+//                                        # with a ps and a worker
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -25,10 +25,10 @@ using weft::Scope;
 
 constexpr char kPs[] = "/job:ps/task:0";
 constexpr char kWorker[] = "/job:worker/task:0";
-constexpr int kRows = 200;  // in each file
+constexpr int kRows = 200;  // rows in each file
 constexpr int kEpochs = 20;
 
-// Writes y = 2 a - b + 1 for rows spread over [0, 1).
+// Writes rows (a, b, y) with y = 2 a - b + 1, and a and b spread over [0, 1).
 void WriteFile(const std::string& path, int number) {
   std::ofstream file(path);
   file << "y,a,b\n";
@@ -100,7 +100,7 @@ absl::Status Main(const std::string& target) {
       (std::filesystem::temp_directory_path() / "data_pipeline_XXXXXX")
           .string();
   if (mkdtemp(folder.data()) == nullptr) {
-    return absl::InternalError("no folder can be made in " + folder);
+    return absl::InternalError("cannot create a folder in " + folder);
   }
   for (int i = 0; i < 2; ++i) {
     WriteFile(absl::StrCat(folder, "/", i, ".csv"), i);

@@ -17,7 +17,7 @@
 namespace weft::examples {
 namespace {
 
-// Every fifth row is for evaluation.
+// Every fifth row is used for evaluation.
 constexpr int64_t kParts = 5;
 
 class ProgressHook : public train::SessionRunHook {
@@ -30,9 +30,10 @@ class ProgressHook : public train::SessionRunHook {
     global_step_ = train::GetGlobalStep(scope);
     if (losses.empty() || !global_step_) {
       return absl::FailedPreconditionError(
-          "Progress is that of a model with a loss and a global step.");
+          "The progress line needs a model with a loss and a global step.");
     }
-    // The Estimator adds the total loss last, after its summands.
+    // The Estimator adds the total loss to the collection last, after its
+    // parts.
     loss_ = losses.back();
     return scope.status();
   }
@@ -56,7 +57,7 @@ class ProgressHook : public train::SessionRunHook {
   Progress progress_;
   Output loss_;
   ops::Variable global_step_;
-  int64_t steps_ = 0;  // in this process
+  int64_t steps_ = 0;  // steps of this process
 };
 
 absl::StatusOr<std::string> NewDirectory(const std::string& program) {
@@ -68,7 +69,7 @@ absl::StatusOr<std::string> NewDirectory(const std::string& program) {
   }
   std::string made = (folder / (program + "_XXXXXX")).string();
   if (mkdtemp(made.data()) != nullptr) return made;
-  return absl::InternalError("No directory can be made at " + made);
+  return absl::InternalError("Cannot create a directory at " + made);
 }
 
 void PrintMetrics(const estimator::EvalMetrics& metrics) {
@@ -103,7 +104,8 @@ ops::Dataset PartOf(const ops::Dataset& rows, bool for_training) {
       .Cache();
 }
 
-// Returns the task in TF_CONFIG, or the configuration of a single process.
+// Returns the configuration for the task in TF_CONFIG, or that of a single
+// process.
 absl::StatusOr<estimator::RunConfig> ConfigOf(const ProgramOptions& options) {
   estimator::RunConfig base;
   base.model_dir = options.model_dir;

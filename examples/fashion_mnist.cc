@@ -1,13 +1,13 @@
-// Trains a classifier of Fashion-MNIST in a session in this process or, where
-// TF_CONFIG names a task of a cluster, as that task:
+// Trains a classifier of Fashion-MNIST. It runs in a session in this process
+// or, if TF_CONFIG names a task of a cluster, as that task:
 //
 //   fashion_mnist
 //   tools/local_cluster --ps=2 --workers=2 -- bazel-bin/examples/fashion_mnist
-//   fashion_mnist --device=gpu    # what computes runs on the first GPU
-//   fashion_mnist --device=auto   # the same where there is one
+//   fashion_mnist --device=gpu # computes on the first GPU
+//   fashion_mnist --device=auto # computes on a GPU if there is one
 //
-// The last line it prints is "test accuracy 0.8712"; of a cluster's tasks, only
-// the chief's.
+// The last line of the output is "test accuracy 0.8712". In a cluster, only the
+// chief prints it.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -184,7 +184,7 @@ absl::Status TrainOnCluster(Process& process, const Server& server,
   return absl::OkStatus();
 }
 
-// `signals` is null if this task does not train.
+// Runs a task of a cluster. `signals` is null if this task does not train.
 absl::Status RunTask(const TfConfig& task, const StopSignals* signals) {
   Process process(task.IsTrainer() ? ProcessOptionsOfFlags()
                                    : ProcessOptions());
@@ -203,8 +203,8 @@ absl::Status RunTask(const TfConfig& task, const StopSignals* signals) {
 
 absl::Status Main() {
   ASSIGN_OR_RETURN(const auto task, TfConfig::FromEnvironment());
-  // A task that trains on a cluster saves before it exits. Must be created
-  // before the GPU driver starts threads.
+  // A task that trains on a cluster saves before it exits after a signal. The
+  // object must be created before the GPU driver starts threads.
   std::optional<StopSignals> signals;
   if (task && task->IsTrainer()) signals.emplace();
   if (!task || task->IsTrainer()) RETURN_IF_ERROR(ChooseDevice());

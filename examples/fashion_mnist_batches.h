@@ -1,5 +1,6 @@
-// Batches is an endless stream of batches of images, shuffled anew for each
-// epoch; of the whole set, or of the part of one of several replicas.
+// Batches is an endless stream of batches of images. They come from the whole
+// set or from the part of one of several replicas, and are shuffled again for
+// each epoch.
 #ifndef WEFT_EXAMPLES_FASHION_MNIST_BATCHES_H_
 #define WEFT_EXAMPLES_FASHION_MNIST_BATCHES_H_
 
@@ -13,24 +14,26 @@ namespace weft::examples {
 
 struct BatchOptions {
   int batch_size = 64;
-  uint64_t seed = 1;  // of the order
-  // Every `parts`th image, starting at number `part`.
+  uint64_t seed = 1;  // determines the order
+  // Uses every `parts`th image, beginning with number `part`.
   int part = 0;
   int parts = 1;
 };
 
-// Threads: one at a time.
+// Not thread-safe.
 class Batches {
  public:
-  // `data` must outlive it. REQUIRES: the part holds at least one batch.
+  // `data` must outlive this object. REQUIRES: the part contains at least one
+  // complete batch.
   Batches(const ImageSet& data, const BatchOptions& options);
 
   int batches_per_epoch() const {
     return static_cast<int>(order_.size()) / options_.batch_size;
   }
-  // An incomplete batch at the end of an epoch is dropped.
+  // Returns the next batch. An incomplete batch at the end of an epoch is
+  // dropped.
   ImageSet Next();
-  // Epoch of the latest batch, from 1.
+  // Returns the epoch of the latest batch. The first epoch is 1.
   int epoch() const { return epoch_; }
 
  private:
@@ -39,7 +42,7 @@ class Batches {
   std::mt19937_64 shuffle_;
   std::vector<int> order_;  // indices of images
   int epoch_ = 0;
-  int next_ = 0;  // batch of this epoch
+  int next_ = 0;  // index of the next batch in this epoch
 };
 
 }  // namespace weft::examples

@@ -8,7 +8,7 @@
 namespace weft::examples {
 namespace {
 
-// Returns images where image i has label i and all pixels i.
+// Returns n images. Image i has the label i, and all its pixels are i.
 ImageSet NumberedImages(int n) {
   ImageSet data{Tensor(DT_FLOAT, TensorShape({n, kPixels})),
                 Tensor(DT_INT32, TensorShape({n}))};
@@ -35,7 +35,7 @@ TEST(BatchesTest, EpochHasEachImageOnce) {
       const ImageSet batch = batches.Next();
       EXPECT_EQ(batches.epoch(), epoch);
       for (int label : Labels(batch)) order.push_back(label);
-      // The image matches its label.
+      // Checks that the image and the label belong together.
       EXPECT_EQ(batch.images.flat<float>()[0],
                 static_cast<float>(Labels(batch)[0]));
     }
@@ -58,7 +58,8 @@ TEST(BatchesTest, PartsAreDisjointAndComplete) {
       seen.insert(label);
     }
   }
-  // The parts have 6 and 5 images; one image does not fill a batch.
+  // The parts have 6 and 5 images. The last image of the second part is
+  // dropped, because it does not fill a batch.
   EXPECT_EQ(seen.size(), 10u);
   EXPECT_EQ(std::set<int>(seen.begin(), seen.end()).size(), 10u);
 }

@@ -25,7 +25,7 @@ absl::StatusOr<std::string> Gunzip(const std::string& path,
   z_stream stream = {};
   constexpr int kGzipFormat = 16 + MAX_WBITS;
   if (inflateInit2(&stream, kGzipFormat) != Z_OK) {
-    return absl::ResourceExhaustedError("zlib has no memory");
+    return absl::ResourceExhaustedError("zlib failed to allocate memory");
   }
   stream.next_in =
       const_cast<Bytef*>(reinterpret_cast<const Bytef*>(compressed.data()));
@@ -54,13 +54,14 @@ uint32_t BigEndian32(absl::string_view bytes, size_t offset) {
   return value;
 }
 
-// An IDX file of unsigned bytes: its dimensions and its data.
+// The contents of an IDX file of unsigned bytes: its dimensions and its data.
 struct Idx {
   std::vector<uint32_t> dims;
   std::string data;
 };
 
-// Format: http://yann.lecun.com/exdb/mnist, "the IDX file format".
+// Reads an IDX file. The format is described at
+// http://yann.lecun.com/exdb/mnist, "the IDX file format".
 absl::StatusOr<Idx> ReadIdx(FileSystem& files, const std::string& path,
                             size_t rank) {
   constexpr size_t kMaxBytes = size_t{1} << 28;

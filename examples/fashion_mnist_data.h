@@ -1,6 +1,6 @@
-// Fashion-MNIST as Debian's package dataset-fashion-mnist ships it: 60,000
-// training and 10,000 test images of 28 x 28 grey pixels in 10 classes, in
-// gzipped IDX files.
+// Reads Fashion-MNIST from Debian's package dataset-fashion-mnist. It has
+// 60,000 training images and 10,000 test images of 28 x 28 gray pixels in 10
+// classes, in gzipped IDX files.
 #ifndef WEFT_EXAMPLES_FASHION_MNIST_DATA_H_
 #define WEFT_EXAMPLES_FASHION_MNIST_DATA_H_
 
@@ -16,13 +16,14 @@ inline constexpr int kPixels = 28 * 28;
 inline constexpr int kClasses = 10;
 
 struct ImageSet {
-  Tensor images;  // float [n, kPixels], 0 to 1
-  Tensor labels;  // int32 [n], 0 to kClasses - 1
+  Tensor images;  // float of shape [n, kPixels], between 0 and 1
+  Tensor labels;  // int32 of shape [n], from 0 to kClasses - 1
 };
 
 // Reads PREFIX-images-idx3-ubyte.gz and PREFIX-labels-idx1-ubyte.gz; `prefix`
-// is "train" or "t10k". Returns NOT_FOUND, naming file and package, if one is
-// missing, and DATA_LOSS, naming the file, if one is damaged.
+// is "train" or "t10k". Returns NOT_FOUND, which names the file and the
+// package, if a file is missing, and DATA_LOSS, which names the file, if a file
+// is corrupt.
 absl::StatusOr<ImageSet> ReadFashionMnist(FileSystem& files,
                                           const std::string& directory,
                                           const std::string& prefix);

@@ -1,5 +1,6 @@
-// The graph that fashion_mnist trains: 784-128-10, mean softmax cross entropy,
-// stochastic gradient descent.
+// The graph that fashion_mnist trains. Its layers are 784-128-10, its loss is
+// the mean softmax cross entropy, and its optimizer is stochastic gradient
+// descent.
 #ifndef WEFT_EXAMPLES_FASHION_MNIST_MODEL_H_
 #define WEFT_EXAMPLES_FASHION_MNIST_MODEL_H_
 
@@ -13,8 +14,8 @@ namespace weft::examples {
 struct ModelOptions {
   int hidden_units = 128;
   float learning_rate = 0.05f;
-  int64_t seed = 1;           // of the weights
-  ops::Variable global_step;  // incremented by `train`; null: none
+  int64_t seed = 1;           // determines the initial weights
+  ops::Variable global_step;  // incremented by `train`; null: there is none
 };
 
 struct Model {

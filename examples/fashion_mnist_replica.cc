@@ -17,13 +17,14 @@
 namespace weft::examples {
 namespace {
 
-// Interval between lines of global_step/sec.
+// Interval in seconds between log lines with global_step/sec.
 constexpr double kLogSecs = 1;
 
-// The graph that all replicas build; only the worker's device differs.
+// The graph that each replica builds. Replicas differ only in the worker's
+// device.
 struct Replica {
   Scope root = Scope::Root();
-  std::string device;  // the worker's task
+  std::string device;  // device of the worker task
   Model model;
   ops::Variable global_step;
 };
@@ -41,14 +42,14 @@ Replica BuildReplica(const ReplicaOptions& options) {
   model.global_step = train::GetOrCreateGlobalStep(scope);
   replica.global_step = model.global_step;
   replica.model = BuildModel(scope, model);
-  // Summaries of the chief's batches for TensorBoard.
+  // Summaries of the batches that the chief trains on, for TensorBoard.
   ops::ScalarSummary(scope, "loss", replica.model.loss);
   ops::ScalarSummary(scope, "accuracy", replica.model.accuracy);
   return replica;
 }
 
-// Returns the step of the newest checkpoint ("FOLDER/model.ckpt-7"), if there
-// is one.
+// Returns the step of the newest checkpoint, such as "FOLDER/model.ckpt-7", or
+// nullopt if there is no checkpoint.
 std::optional<int64_t> SavedStep(Session& session, const std::string& folder) {
   FileSystem* const files = session.file_system();
   if (folder.empty() || files == nullptr) return std::nullopt;
@@ -61,9 +62,9 @@ std::optional<int64_t> SavedStep(Session& session, const std::string& folder) {
   return step;
 }
 
-// Ends training at the next multiple of `steps` after the restored checkpoint,
-// which is the same step for all replicas, whenever they start. Without
-// checkpoints, the multiple is relative to the first step of the session.
+// A hook that ends training at the next multiple of `steps` after the restored
+// checkpoint. This is the same step for all replicas, whenever they start.
+// Without checkpoints, the multiple follows the first step of the session.
 class StopAtMultiple : public train::SessionRunHook {
  public:
   StopAtMultiple(ops::Variable global_step, int64_t steps, std::string folder)
@@ -71,11 +72,12 @@ class StopAtMultiple : public train::SessionRunHook {
         steps_(steps),
         folder_(std::move(folder)) {}
 
-  // If other replicas are beyond the end when a replica restarts, it ends, too,
-  // and does not start a second round.
+  // Sets the last step. If the other replicas are already beyond it when a
+  // replica restarts, this replica ends, too, and does not start a second
+  // training.
   absl::Status AfterCreateSession(Session& session,
                                   train::Coordinator&) override {
-    // A session that replaces a lost one.
+    // If this session replaces a lost one, the last step does not change.
     if (last_step_ > 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Tensor step, session.Run(global_step_));
     const auto now = step.scalar<int64_t>();
@@ -99,7 +101,7 @@ class StopAtMultiple : public train::SessionRunHook {
  private:
   const ops::Variable global_step_;
   const int64_t steps_;
-  const std::string folder_;  // checkpoint directory; empty if there is none
+  const std::string folder_;  // checkpoint directory; empty: no checkpoints
   int64_t last_step_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// The smallest program: fetches a string constant in a session of this process.
+// The smallest program: it fetches a string constant in a session in this
+// process.
 #include <cstdio>
 
 #include "libs/api/training.h"

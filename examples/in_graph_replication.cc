@@ -1,12 +1,12 @@
 // In-graph replication: one client builds one graph, which splits a batch over
-// the GPUs of all workers; these share weights on a parameter server.
+// the GPUs of all workers. The GPUs share the weights on a parameter server.
 //
-//   in_graph_replication                     # uses CPUs if there is no GPU
-//   in_graph_replication --gpus=1            # with GPUs emulated by the host
-//   in_graph_replication --nosoft_placement  # an error if there is no GPU
+//   in_graph_replication # uses CPUs if there is no GPU
+//   in_graph_replication --gpus=1 # uses GPUs emulated by the host
+//   in_graph_replication --nosoft_placement # fails if there is no GPU
 //
-// With --target it runs on a cluster with a ps and --workers workers; otherwise
-// on a cluster in this program.
+// With --target the program runs on a cluster with a ps and --workers workers,
+// and otherwise on a cluster in this program.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -34,7 +34,7 @@ namespace {
 constexpr int kRowsPerWorker = 4;
 constexpr int kFeatures = 3;
 
-// Returns a batch whose row i is i, i, i.
+// Returns a batch in which all elements of row i are i.
 Tensor Batch(int rows) {
   Tensor batch(DT_FLOAT, TensorShape({rows, kFeatures}));
   for (int i = 0; i < rows * kFeatures; ++i) {
@@ -67,8 +67,8 @@ Model BuildModel(const Scope& root, int num_workers) {
   return {input, ops::Mean(root.WithName("loss"), joint, {0, 1})};
 }
 
-// Reports on stderr which workers have no GPU and use their CPU. Must be called
-// after a placement, which waits for all workers.
+// Reports on stderr which workers have no GPU and use their CPU instead. Must
+// be called after nodes were placed, because placement waits for all workers.
 absl::Status ReportMissingGpus(Session& session, int num_workers) {
   ASSIGN_OR_RETURN(const auto devices, session.ListDevices());
   for (int i = 0; i < num_workers; ++i) {
@@ -111,7 +111,7 @@ absl::Status Main() {
   const int gpus = absl::GetFlag(FLAGS_gpus);
   if (num_workers < 1 || num_workers > 1000 || gpus < 0 || gpus > 1000) {
     return absl::InvalidArgumentError(
-        "--workers must be between 1 and 1000, --gpus between 0 and 1000.");
+        "--workers must be between 1 and 1000, and --gpus between 0 and 1000.");
   }
   if (!target.empty()) return Run(target, num_workers);
   ASSIGN_OR_RETURN(

@@ -1,9 +1,10 @@
-// Queues between steps and between sessions, and a model's input through
-// queues: one of file names, a reader, and one of examples.
+// Uses queues between steps and between sessions, and reads the input of a
+// model through queues: a queue of file names, a reader, and a queue of
+// examples.
 //
-//   input_queues                        # a cluster in this program
-//   input_queues zmq://localhost:2222   # a task of one with a ps and a worker,
-//                                       # on this machine
+//   input_queues # runs a cluster in this program
+//   input_queues zmq://localhost:2222 # a task of a cluster on this machine
+//                                       # with a ps and a worker
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -29,14 +30,14 @@ std::string Text(const Tensor& tensor) {
   return absl::StrJoin(tensor.flat<float>(), " ");
 }
 
-// Prints a code, for example "OUT_OF_RANGE".
+// Prints the code of a status, for example "OUT_OF_RANGE".
 void PrintCode(const char* what, const absl::Status& status) {
   std::printf("%s: %s\n", what,
               absl::StatusCodeToString(status.code()).c_str());
 }
 
-// A queue on the parameter server, shared by name by all programs that build
-// this.
+// A queue on the parameter server. All programs that build this graph share the
+// queue by its name.
 struct Shared {
   Scope root = Scope::Root();
   weft::ops::Queue queue = weft::ops::Queue::Fifo(
@@ -70,8 +71,8 @@ absl::Status Dequeue(const std::string& target) {
   ASSIGN_OR_RETURN(const Tensor two, session->Run(shared.two));
   std::printf("of %d: one [%s], two [%s]", size.scalar<int32_t>(),
               Text(one).c_str(), Text(two).c_str());
-  // The queue is closed, so two elements will never be available; but one is
-  // left.
+  // The queue is closed and has only one element, so two elements will never be
+  // available.
   PrintCode(", two more", session->Run(shared.two).status());
   ASSIGN_OR_RETURN(const Tensor rest, session->Run(shared.up_to_two));
   std::printf("up to two: [%s]\n", Text(rest).c_str());
@@ -79,8 +80,8 @@ absl::Status Dequeue(const std::string& target) {
   return weft::Session::Reset(target, {});
 }
 
-// The seed determines the order of elements. Two elements always remain for
-// shuffling until the queue is closed.
+// Shuffles elements in a queue. The seed determines their order. Until the
+// queue is closed, at least two elements always remain in it for shuffling.
 absl::Status Shuffle(const std::string& target) {
   const Scope root = Scope::Root();
   const auto queue = weft::ops::Queue::RandomShuffle(
@@ -108,8 +109,8 @@ absl::Status Shuffle(const std::string& target) {
   return session->Close();
 }
 
-// Rows of different lengths are padded with zeros to the longest row of the
-// batch.
+// Makes batches of rows with different lengths. They are padded with zeros to
+// the longest row of their batch.
 absl::Status Pad(const std::string& target) {
   const Scope root = Scope::Root();
   const auto queue = weft::ops::Queue::PaddingFifo(
@@ -124,15 +125,16 @@ absl::Status Pad(const std::string& target) {
   }
   ASSIGN_OR_RETURN(const Tensor batch, session->Run(both));
   std::printf("padded: [%s]\n", Text(batch).c_str());
-  // A timeout bounds the wait.
+  // The timeout ends the wait for an element.
   PrintCode(
       "nothing within 0.1 s",
       session->Run({}, both, {.timeout = absl::Milliseconds(100)}).status());
   return session->Close();
 }
 
-// Lines of files become examples, in batches of two. Each line is used once per
-// epoch, in two epochs. Threads fill the queues until the input has ended.
+// Turns the lines of files into examples, in batches of two. Each line is used
+// once in each of two epochs. Threads fill the queues until the input has
+// ended.
 absl::Status ReadFiles(const std::string& target, const Tensor& paths) {
   const Scope root = Scope::Root();
   const auto files = weft::train::StringInputProducer(
@@ -164,7 +166,7 @@ absl::Status ReadFiles(const std::string& target) {
   std::string folder =
       (std::filesystem::temp_directory_path() / "input_queues_XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
-    return absl::InternalError("no folder can be made in " + folder);
+    return absl::InternalError("cannot create a folder in " + folder);
   }
   std::ofstream(folder + "/a.csv") << "x,y\n1,10\n2,\n";
   std::ofstream(folder + "/b.csv") << "x,y\n3,30\n";

@@ -1,5 +1,5 @@
-// A server and a session on it in one program. The session has its own Process,
-// so its messages pass through a socket, as if on another machine.
+// Runs a server and a session with it in one program. The session has its own
+// Process, so its messages pass through a socket, as if on another machine.
 #include <cstdio>
 #include <string>
 

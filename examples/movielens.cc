@@ -1,14 +1,14 @@
-// Prediction of film ratings by an Estimator with a custom model: a rating is
-// 3, plus a bias of the user and one of the film, plus the product of a vector
-// of the user and one of the film (MovieLens 100K). Alone, or as all tasks of a
-// cluster:
+// Predicts film ratings by an Estimator with a custom model (MovieLens 100K). A
+// rating is 3, plus a bias of the user, plus a bias of the film, plus the
+// product of a vector of the user and a vector of the film. Runs as a single
+// process, or as all tasks of a cluster:
 //
-//   movielens --data_dir=ml-100k      # u.data
+//   movielens --data_dir=ml-100k # u.data
 //   PROGRAM=bazel-bin/examples/movielens
 //   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
 //
-// Every fifth rating is used for evaluation; the program prints the root mean
-// square error (RMSE) of their predictions.
+// Every fifth rating is used for evaluation. The program prints the root mean
+// square error (RMSE) of the predictions for these ratings.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -36,7 +36,7 @@ ABSL_FLAG(int64_t, seed, 1, "Seed of the weights and of the order of rows.");
 namespace weft::examples {
 namespace {
 
-using namespace estimator;       // NOLINT: as a program begins
+using namespace estimator;       // NOLINT: programs of users begin like this
 using namespace feature_column;  // NOLINT
 
 constexpr char kLabel[] = "rating";
@@ -55,8 +55,8 @@ InputFn Ratings(const std::string& path, int64_t batch_size,
   return CsvInputFn(path, options);
 }
 
-// L2 penalty of a batch's vectors, so that users with few ratings stay near the
-// mean.
+// Adds an L2 penalty for the vectors of a batch, so that users with few ratings
+// stay near the mean.
 void AddPenalty(const Scope& scope, const Output& vectors, double l2) {
   scope.AddToCollection(
       collection::kRegularizationLosses,
@@ -64,7 +64,7 @@ void AddPenalty(const Scope& scope, const Output& vectors, double l2) {
                static_cast<float>(l2)));
 }
 
-// Returns ratings of shape [batch, 1].
+// Returns the predicted ratings, with shape [batch, 1].
 Output Stars(const Scope& scope, const ModelInput& input,
              const HParams& params) {
   const auto buckets = params.Get<int64_t>("hash_bucket_size");

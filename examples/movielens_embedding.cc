@@ -1,17 +1,17 @@
-// A matrix factorization of MovieLens: users and films are rows of one large
-// table in three parts, each on its own parameter server; a rating is the
+// Factorizes the matrix of MovieLens ratings. Users and films are rows of one
+// large table in three parts, each on its own parameter server. A rating is the
 // product of two rows, except for their first elements.
 //
-//   movielens_embedding --data_dir=ml-100k      # u.data of MovieLens 100K
+//   movielens_embedding --data_dir=ml-100k # u.data of MovieLens 100K
 //   movielens_embedding --data_dir=ml-100k --rows=10000000
 //   movielens_embedding --data_dir=ml-100k --target=zmq://localhost:2222
 //
-// Without a target the cluster, three ps and a worker, is in this program.
-// Every fifth rating is kept for the test; prints the root of the mean square
-// error of their predictions. A user or film is hashed to its row, as with an
-// unknown number of ids: the table may have any number of rows, and a step
-// sends only those of its batch. A table that exceeds the memory of the ps is
-// rejected at once: try --rows=1000000000.
+// Without a target, the program runs a cluster of three ps and a worker. Every
+// fifth rating is used for the test. The program prints the root mean square
+// error of the predictions for these ratings. A user or film is hashed to its
+// row, as if the number of ids were unknown. So the table may have any number
+// of rows, and a step sends only the rows of its batch. A table that exceeds
+// the memory of the ps is rejected at once: try --rows=1000000000.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -49,12 +49,13 @@ namespace {
 constexpr int kParts = 3;
 
 struct Ratings {
-  std::vector<int64_t> users, films;  // rows of the table
+  std::vector<int64_t> users, films;  // indices of rows in the table
   std::vector<float> ratings;
 };
 
-// Spreads neighboring ids over the table by multiplication with the golden
-// ratio (Knuth, The Art of Computer Programming, volume 3, 6.4).
+// Returns the row of an id. Multiplication with the golden ratio spreads
+// neighboring ids over the table (Knuth, The Art of Computer Programming,
+// volume 3, 6.4).
 int64_t RowOf(uint64_t id, int64_t rows) {
   uint64_t bits = id * 0x9e3779b97f4a7c15u;
   bits ^= bits >> 32;
@@ -69,7 +70,7 @@ absl::Status ParseLine(absl::string_view line, int64_t rows, Ratings& to) {
       !absl::SimpleAtoi(fields[1], &film) ||
       !absl::SimpleAtof(fields[2], &rating) || !std::isfinite(rating)) {
     return absl::DataLossError(
-        absl::StrCat("not a rating: \"", line.substr(0, 80), "\""));
+        absl::StrCat("the line is not a rating: \"", line.substr(0, 80), "\""));
   }
   to.users.push_back(RowOf(2 * uint64_t{user}, rows));
   to.films.push_back(RowOf(2 * uint64_t{film} + 1, rows));
@@ -111,8 +112,9 @@ struct Model {
   Operation train;
 };
 
-// Returns ratings of shape [batch]. The first element of a row is the deviation
-// of the user or film from the mean rating; the other elements are multiplied.
+// Returns the predicted ratings, with shape [batch]. The first element of a row
+// is the deviation of the user or film from the mean rating. The other elements
+// of both rows are multiplied.
 Output Predict(const Scope& scope, const Output& users, const Output& films,
                float mean) {
   const auto first = [&](const Output& rows) {
@@ -149,8 +151,8 @@ Model BuildModel(const Scope& scope, float mean) {
                                   ops::Square(scope, of_films));
   const Output penalty = ops::Mul(scope, ops::Sum(scope, squares, {0, 1}),
                                   static_cast<float>(absl::GetFlag(FLAGS_l2)));
-  // Sums, not means, so that a row learns independently of other ratings in the
-  // batch.
+  // The loss is a sum, not a mean, so that a row learns independently of other
+  // ratings in the batch.
   const Output loss = ops::Add(scope, ops::Sum(scope, errors, {0}), penalty);
   model.train =
       train::Adagrad(static_cast<float>(absl::GetFlag(FLAGS_learning_rate)))
@@ -158,7 +160,7 @@ Model BuildModel(const Scope& scope, float mean) {
   return model;
 }
 
-// Returns the ratings with the indices `order`, starting at `begin`.
+// Returns feeds with the ratings at the indices `order`.
 FeedList Feeds(const Model& model, const Ratings& from,
                absl::Span<const int64_t> order) {
   const auto count = static_cast<int64_t>(order.size());
@@ -178,7 +180,7 @@ std::vector<int64_t> InOrder(const Ratings& ratings) {
   return order;
 }
 
-// The Fisher-Yates shuffle.
+// Shuffles the indices by the Fisher-Yates algorithm.
 void Shuffle(Random& random, std::vector<int64_t>& order) {
   for (size_t i = order.size(); i > 1; --i) {
     std::swap(order[i - 1], order[random.Next() % i]);
@@ -235,7 +237,7 @@ absl::Status CheckFlags() {
   if (absl::GetFlag(FLAGS_dim) < 2 || absl::GetFlag(FLAGS_batch_size) < 1 ||
       absl::GetFlag(FLAGS_epochs) < 1) {
     return absl::InvalidArgumentError(
-        "--dim must be at least 2, --batch_size and --epochs 1");
+        "--dim must be at least 2, --batch_size and --epochs at least 1");
   }
   if (!absl::GetFlag(FLAGS_data_dir).empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(

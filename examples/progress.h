@@ -1,5 +1,5 @@
-// Progress shows the progress of a training: one line that is updated in place
-// on a terminal, or a line every few seconds elsewhere.
+// Progress shows the progress of a training. On a terminal it updates one line
+// in place. Elsewhere it prints a line every few seconds.
 #ifndef WEFT_EXAMPLES_PROGRESS_H_
 #define WEFT_EXAMPLES_PROGRESS_H_
 
@@ -11,30 +11,32 @@
 
 namespace weft::examples {
 
-// Threads: call from one thread at a time.
+// Not thread-safe.
 class Progress {
  public:
-  // Writes to `out`: every `interval` if it is a terminal, otherwise every ten
-  // intervals.
+  // Writes to `out`: after every `interval` if it is a terminal, and otherwise
+  // after every ten intervals.
   Progress(const Clock& clock, std::FILE* out, int64_t total_steps,
            int batch_size, absl::Duration interval = absl::Milliseconds(200));
 
-  // Must be called after each step; prints if an interval has passed. `loss` is
-  // the latest one.
+  // Must be called after each step. Prints if an interval has passed. `loss` is
+  // the latest loss.
   void Step(int epoch, int64_t step, float loss);
-  // Step for one of several replicas: this replica has taken `own_steps`, and
-  // `common_step` is the step of all replicas, which may exceed the total.
+  // Must be called instead of Step by one of several replicas. This replica has
+  // taken `own_steps`. `common_step` is the global step of all replicas, which
+  // may exceed the total.
   void CommonStep(int64_t own_steps, int64_t common_step, float loss);
-  // Ends the live line, if any, so that other output may follow.
+  // Ends the line that is updated in place, if there is one, so that other
+  // output may follow.
   void Finish();
 
-  // Time since construction.
+  // Returns the time since construction.
   absl::Duration elapsed() const { return clock_.Now() - start_; }
-  // Steps per second over the whole time.
+  // Returns the steps per second since construction.
   double StepsPerSecond(int64_t steps) const;
 
  private:
-  // Rates since the last line, in steps per second.
+  // The rates since the last line was printed, in steps per second.
   struct Rates {
     double own;
     double seconds_left;

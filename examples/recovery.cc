@@ -1,13 +1,14 @@
-// Recovery from the loss of a parameter server: this program starts three of
-// them as separate processes, kills one without warning at --kill_at, restarts
-// it, and trains to the end from the newest checkpoint.
+// Recovers from the loss of a parameter server. This program starts three
+// parameter servers as separate processes, kills one of them without warning at
+// step --kill_at, restarts it, and trains to the end from the newest
+// checkpoint.
 //
 //   recovery --dir=/tmp/model
 //
 // The training loop contains no recovery code: a MonitoredTrainingSession
-// replaces a lost session, and restores. A second start continues where the
-// first has ended. (With --job_name the program is one of its parameter
-// servers.)
+// replaces a lost session and restores the variables. If the program is started
+// again, it continues from the last checkpoint. (With --job_name the program
+// runs as one of its parameter servers.)
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -64,7 +65,7 @@ class ParameterServer {
     return absl::ErrnoToStatus(failure, "a parameter server did not start");
   }
 
-  // kill -9.
+  // Kills the server like `kill -9`.
   void Kill() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);
@@ -100,12 +101,12 @@ absl::StatusOr<ClusterSpec> FreeCluster() {
 
 struct Model {
   Scope root = Scope::Root();
-  Output step;  // read after the training step
+  Output step;  // the global step after the training step
   Operation train;
 };
 
-// A model of 784 weights and a bias for each of 100 outputs, whose labels are
-// 1, on all three parameter servers.
+// Builds a model with 784 weights and a bias for each of 100 outputs. All
+// labels are 1. The variables are on all three parameter servers.
 Model BuildModel() {
   Model model;
   const Scope scope = model.root.WithDeviceFunction(
@@ -125,7 +126,8 @@ Model BuildModel() {
   return model;
 }
 
-// Kills the server with kill -9 and starts a new process without its state.
+// Kills the server like `kill -9` and starts a new process, which has no
+// variables.
 absl::Status ReplaceVictim(const ClusterSpec& cluster, ParameterServer& victim,
                            int64_t step) {
   victim.Kill();
@@ -177,10 +179,10 @@ absl::Status TrainThroughALoss() {
 absl::Status Main() {
   if (!absl::GetFlag(FLAGS_job_name).empty()) return BeParameterServer();
   if (absl::GetFlag(FLAGS_dir).empty()) {
-    return absl::InvalidArgumentError("--dir is missing");
+    return absl::InvalidArgumentError("--dir must be given");
   }
   if (absl::GetFlag(FLAGS_save_every) < 1) {
-    return absl::InvalidArgumentError("--save_every is at least 1");
+    return absl::InvalidArgumentError("--save_every must be at least 1");
   }
   return TrainThroughALoss();
 }

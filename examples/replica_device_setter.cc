@@ -1,11 +1,11 @@
-// Variables spread over two parameter servers, everything else on workers:
+// Assigns variables to two parameter servers and all other nodes to workers:
 //
-//   replica_device_setter                        # a cluster in this program
-//   replica_device_setter zmq://localhost:2222   # a task of one with 2 ps and
-//                                                # 2 workers
+//   replica_device_setter # runs a cluster here
+//   replica_device_setter zmq://localhost:2222 # a task of a cluster with
+//                                                # 2 ps and 2 workers
 //
-// Prints the devices that the setter gives five variables, then where each node
-// of a small graph was placed, and what it computes.
+// Prints the devices that the setter chooses for five variables, and then the
+// placement of each node of a small graph and the result of the graph.
 #include <cstdio>
 #include <string>
 
@@ -15,7 +15,8 @@
 
 namespace {
 
-// The effect of the setter is visible without a cluster.
+// Prints the devices that the setter chooses for five variables, which needs no
+// cluster.
 absl::Status ShowFiveVariables() {
   weft::Scope root = weft::Scope::Root();
   auto model =
@@ -36,8 +37,8 @@ absl::Status Main(const std::string& target, bool is_remote) {
   weft::Scope root = weft::Scope::Root();
   auto model = root.WithDeviceFunction(weft::ReplicaDeviceSetter(
       {.ps_tasks = 2, .ps_device = "/job:ps", .worker_device = "/job:worker"}));
-  // Reference variables, like tf.Variable: the nodes are v1, v1/Assign and
-  // v1/read.
+  // Uses reference variables like tf.Variable. They have the nodes v1,
+  // v1/Assign and v1/read.
   const weft::ops::VariableOptions by_reference = {.use_resource = false};
   weft::ops::Variable v1(model.WithName("v1"), 1.0f, by_reference);
   weft::ops::Variable v2(model.WithName("v2"), 2.0f, by_reference);
@@ -51,7 +52,8 @@ absl::Status Main(const std::string& target, bool is_remote) {
       auto session,
       weft::Session::Connect(target, root, {.log_device_placement = true}));
   RETURN_IF_ERROR(session->Run(weft::ops::GlobalVariablesInitializer(root)));
-  // The session's master has printed it, in its own process.
+  // If the master is another process, it has printed the placement there, so it
+  // is printed here, too.
   if (is_remote) {
     for (const auto& node : session->Placement()) {
       std::printf("%s\n", node.ToString().c_str());

@@ -1,8 +1,8 @@
-// Places the variables of a network on three parameter servers, round robin and
-// then by size:
+// Places the variables of a network on three parameter servers, first round
+// robin and then by size:
 //
-//   round_robin_three                        # a cluster in this program
-//   round_robin_three zmq://localhost:2222   # a task of one with 3 ps
+//   round_robin_three # runs a cluster in this program
+//   round_robin_three zmq://localhost:2222 # a task of a cluster with 3 ps
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -15,8 +15,9 @@ namespace {
 
 constexpr int kPsTasks = 3;
 
-// Each strategy has its own container. In one container, the two strategies
-// would place a variable of one name on different servers, which is an error.
+// Shows the result of one strategy. Each strategy uses its own container. In
+// one container, both strategies would place a variable with the same name on
+// different servers, which is an error.
 absl::Status Show(const std::string& target, const char* title,
                   const char* container, const weft::PsStrategy& strategy) {
   weft::Scope root = weft::Scope::Root().WithContainer(container);

@@ -8,8 +8,8 @@
 
 namespace weft::examples {
 
-// A model of 784 weights and a bias for each of 100 outputs, whose labels are
-// 1.
+// Builds a model with 784 weights and a bias for each of 100 outputs. All
+// labels are 1.
 SavedTraining::SavedTraining(SavedTrainingOptions options)
     : options_(std::move(options)) {
   const Scope scope =
@@ -25,7 +25,8 @@ SavedTraining::SavedTraining(SavedTrainingOptions options)
                     ops::Const(scope, {0, 1}));
   train_ = train::GradientDescent(1e-2f).Minimize(scope, loss_,
                                                   {.global_step = global_step});
-  // Read after the increment, so that each step sees its own number.
+  // The step is read after the increment, so that each training step returns
+  // its own number.
   step_ = global_step.Read(scope.WithControlDependencies({train_}));
   init_ = ops::GlobalVariablesInitializer(scope);
   train::SaverOptions sharded;

@@ -1,7 +1,7 @@
-// SavedTraining trains a small model on three parameter servers and saves it:
-// the servers write their parts of a checkpoint in parallel.
+// SavedTraining trains a small model on three parameter servers and saves it.
+// The servers write their parts of a checkpoint in parallel.
 //
-// Threads: call from one thread at a time. Messages are printed to stdout.
+// Not thread-safe. Messages are printed to stdout.
 #ifndef WEFT_EXAMPLES_SAVED_TRAINING_H_
 #define WEFT_EXAMPLES_SAVED_TRAINING_H_
 
@@ -14,10 +14,10 @@
 namespace weft::examples {
 
 struct SavedTrainingOptions {
-  std::string folder;  // of the checkpoints
-  // Global step at which training ends.
+  std::string folder;  // folder of the checkpoints
+  // The global step at which training ends.
   int64_t steps = 5000;
-  // Steps between checkpoints.
+  // Number of steps between two checkpoints.
   int64_t save_every = 1000;
 };
 
@@ -25,8 +25,8 @@ class SavedTraining {
  public:
   explicit SavedTraining(SavedTrainingOptions options);
 
-  // Runs one session to the end, starting from the newest checkpoint if there
-  // is one.
+  // Trains in one session to the end, starting from the newest checkpoint if
+  // there is one.
   absl::Status Train(const std::string& target);
 
  private:
@@ -35,7 +35,7 @@ class SavedTraining {
 
   const SavedTrainingOptions options_;
   Scope root_ = Scope::Root();
-  Output step_;  // after the step
+  Output step_;  // the global step after a training step
   Output loss_;
   Operation train_;
   Operation init_;

@@ -1,14 +1,14 @@
-// Saving during training: every --save_every steps, three parameter servers
-// write the parts of a checkpoint in parallel. A second start continues from
-// the newest checkpoint.
+// Saves during training. Every --save_every steps, three parameter servers
+// write the parts of a checkpoint in parallel. If the program is started again,
+// it continues from the newest checkpoint.
 //
-//   saver_loop --dir=/tmp/model    # with a cluster of its own in this process
+//   saver_loop --dir=/tmp/model # runs a cluster in this process
 //   saver_loop --dir=/tmp/model --target=zmq://localhost:2223
 //   saver_loop --dir=s3://bucket/model --target=zmq://localhost:2223
 //
-// With a target: a task of a cluster with three tasks of job ps. All must see
-// the same directory: on one machine, at a checkpoint writer ("zmq://") or in
-// an object store (docs/operations/object_stores.md).
+// The target is a task of a cluster with three tasks of job ps. All tasks must
+// have access to the same directory: on one machine, at a checkpoint writer
+// ("zmq://") or in an object store (docs/operations/object_stores.md).
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -30,9 +30,9 @@ namespace {
 
 absl::Status Main() {
   const std::string dir = absl::GetFlag(FLAGS_dir);
-  if (dir.empty()) return absl::InvalidArgumentError("--dir is missing");
+  if (dir.empty()) return absl::InvalidArgumentError("--dir must be given");
   if (absl::GetFlag(FLAGS_save_every) < 1) {
-    return absl::InvalidArgumentError("--save_every is at least 1");
+    return absl::InvalidArgumentError("--save_every must be at least 1");
   }
   std::string target = absl::GetFlag(FLAGS_target);
   std::unique_ptr<InProcessCluster> cluster;

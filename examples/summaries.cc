@@ -1,7 +1,7 @@
-// Summaries of a training for TensorBoard: its loss, a histogram of its
-// weights, an image and an audio clip, a text, and its graph.
+// Writes summaries of a training for TensorBoard: the loss, a histogram of the
+// weights, an image, an audio clip, a text, and the graph.
 //
-//   summaries /tmp/logs          # or s3://bucket/logs
+//   summaries /tmp/logs # or s3://bucket/logs
 //   tensorboard --logdir=/tmp/logs
 #include <cstdio>
 #include <string>
@@ -19,7 +19,7 @@ struct Model {
   Output summaries;
 };
 
-// A model of three weights that converge to 1, -2 and 3.
+// Builds a model with three weights that converge to 1, -2 and 3.
 Model BuildModel(const Scope& root) {
   auto w = ops::Variable(root.WithName("w"), {0.0f, 0.0f, 0.0f});
   const Output error = ops::Sub(root, w, {1.0f, -2.0f, 3.0f});
@@ -39,7 +39,8 @@ absl::Status Main(const std::string& logdir) {
   const Model model = BuildModel(root);
   const Operation init = ops::GlobalVariablesInitializer(root);
   ASSIGN_OR_RETURN(auto session, Session::Connect("", root));
-  // Files are accessed through the session; the writer ends before it.
+  // The session provides the file system, so the writer must be destroyed
+  // before the session.
   ASSIGN_OR_RETURN(auto writer,
                    summary::FileWriter::Create(*session->file_system(),
                                                session->scheduler(), logdir));

@@ -1,14 +1,14 @@
-// A variable on a parameter server, computation on a worker, and this program
-// as their client, each in a separate process:
+// Trains with variables on a parameter server and computation on a worker. This
+// program is their client, and each is a separate process:
 //
 //   CLUSTER='{"ps": ["localhost:2222"], "worker": ["localhost:2223"]}'
 //   bazel run //services/ps -- --cluster="$CLUSTER" &
 //   bazel run //services/worker -- --cluster="$CLUSTER" &
 //   bazel run //examples:two_tasks -- zmq://localhost:2223
 //
-// Prints the falling loss of a straight line through five points. Run again, it
-// continues from the weights on the parameter server; with `init` it starts
-// over.
+// Fits a straight line to five points and prints the decreasing loss. If the
+// program is run again, it continues from the weights on the parameter server.
+// With `init` it starts over.
 #include <cstdio>
 #include <string>
 
@@ -25,7 +25,7 @@ struct Model {
   weft::Operation train;
 };
 
-// A model of y = 2 x - 1.
+// Builds a linear model, and points of y = 2 x - 1 for training.
 Model BuildModel(const weft::Scope& root) {
   const weft::Scope ps = root.WithDevice("/job:ps/task:0/cpu:0");
   const weft::Scope worker = root.WithDevice("/job:worker/task:0/cpu:0");
