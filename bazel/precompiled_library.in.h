@@ -1,6 +1,7 @@
-// Headers of the standard library and Abseil that most sources of Weft include,
-// parsed once (precompiled.bzl). Each source still includes all headers that it
-// uses: it compiles without this file as well.
+// The headers of the standard library and Abseil that most sources of Weft
+// include. They are parsed only once (precompiled.bzl). Each source still
+// includes all headers that it uses, because it must also compile without this
+// file.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,4 +1,5 @@
-// The same for tests, with GoogleTest on top.
+// The headers that most tests include: those of precompiled_library.in.h and
+// GoogleTest.
 #include "bazel/precompiled_library.in.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
-// Tests the bus's messages: they round-trip, malformed bytes are rejected, and
-// messages of later or earlier versions do no harm.
+// Tests the messages of the bus. They round-trip, malformed bytes are rejected,
+// and messages of later or earlier versions are harmless.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -37,10 +37,12 @@ std::string BytesOf(const flatbuffers::FlatBufferBuilder& builder) {
           builder.GetSize()};
 }
 
-// Returns an envelope with all fields: a failed reply with attachments.
+// Returns an envelope of a failed reply with attachments, in which all fields
+// are set.
 std::string FullEnvelope() {
   flatbuffers::FlatBufferBuilder builder;
-  // The field created first is last in the bytes, and ends without padding.
+  // FlatBuffers are built from the end, so the field that is created first is
+  // the last one in the bytes. It ends without padding.
   const auto attachments =
       builder.CreateVector(std::vector{CreateAttachment(builder, 100, 0),
                                        CreateAttachment(builder, 1 << 20, 7)});
@@ -52,7 +54,7 @@ std::string FullEnvelope() {
   return BytesOf(builder);
 }
 
-// Returns a RunPartition with one small feed.
+// Returns a serialized RunPartition with one small feed.
 std::string RunPartitionMessage() {
   flatbuffers::FlatBufferBuilder builder;
   const float value = 2.5f;
@@ -76,7 +78,7 @@ std::string RunPartitionMessage() {
   return BytesOf(builder);
 }
 
-// Returns Pushes with one live and one dead value.
+// Returns serialized Pushes with one live and one dead value.
 std::string PushesMessage() {
   flatbuffers::FlatBufferBuilder builder;
   const PushHeader live(1, 2, 3, 4, 5, 6, 0, 0);
@@ -95,7 +97,8 @@ std::string PushesMessage() {
 TEST(MessagesTest, EnvelopeRoundTrip) {
   const std::string bytes = FullEnvelope();
   ASSERT_TRUE(IsEnvelope(bytes));
-  EXPECT_FALSE(IsMessage(bytes));  // the file identifiers differ
+  // the file identifiers of envelope and body differ
+  EXPECT_FALSE(IsMessage(bytes));
   const Envelope& envelope = *GetEnvelope(bytes.data());
   EXPECT_EQ(envelope.kind(), Kind::Reply);
   EXPECT_EQ(envelope.method(), static_cast<int>(Body::RunPartition));
@@ -142,7 +145,8 @@ TEST(MessagesTest, PushesRoundTrip) {
   EXPECT_EQ(dead.tensor(), nullptr);
 }
 
-// Reads every field in `bytes`, so that a sanitizer detects invalid accesses.
+// Reads each field of the envelope, so that a sanitizer detects invalid
+// accesses.
 uint64_t ReadAll(const Envelope& envelope) {
   uint64_t sum = envelope.call_id() + envelope.method();
   if (envelope.error() && envelope.error()->text()) {

@@ -39,11 +39,12 @@ using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 
-// Maps "Message number" to "[repeated ]type name", and "Enum" to its values, in
-// order.
+// Maps "Message number" to the type and name of a field, such as "repeated type
+// name", and "Enum" to its values in order.
 using Table = std::map<std::string, std::string>;
 
-// Shortens "weft.tf.RunOptions.TraceLevel" to "RunOptions.TraceLevel".
+// Returns the name without its package, for example "RunOptions.TraceLevel" for
+// "weft.tf.RunOptions.TraceLevel".
 std::string ShortName(absl::string_view full_name) {
   return std::string(full_name.substr(absl::string_view("weft.tf.").size()));
 }
@@ -92,7 +93,8 @@ void AddMessage(const Descriptor& message, Table* table) {
   }
 }
 
-// Adds a file and its imports, except protobuf's own.
+// Adds the messages of a file and of its imports to `table`. Skips protobuf's
+// own files.
 void AddFile(const FileDescriptor& file, Table* table) {
   if (!absl::StartsWith(file.package(), "weft.tf")) return;
   for (int i = 0; i < file.message_type_count(); ++i) {
@@ -134,7 +136,7 @@ Table TableOfFile(const std::string& path) {
   return table;
 }
 
-TEST(WireNumbersTest, EqualThoseOfTensorFlow) {
+TEST(WireNumbersTest, FieldNumbersMatchTensorFlow) {
   const Table ours = OurTable();
   const Table theirs = TableOfFile("schemas/tf/testdata/wire_numbers.txt");
   ASSERT_GT(theirs.size(), 500u);
@@ -147,7 +149,7 @@ TEST(WireNumbersTest, EqualThoseOfTensorFlow) {
 }
 
 TEST(WireNumbersTest, UnknownFieldsSurvive) {
-  // Field 5 (debug_info) exists in TensorFlow only.
+  // Field 5 (debug_info) exists only in TensorFlow's GraphDef.
   const std::string bytes = {'\x2a', '\x02', 'h', 'i'};
   tf::GraphDef graph;
   ASSERT_TRUE(graph.ParseFromString(bytes));

@@ -1,5 +1,5 @@
-// The program of a checkpoint writer: a task without devices that keeps files
-// for its cluster, below --root.
+// The program of a checkpoint writer, which is a task without devices that
+// stores files for its cluster below --root.
 //
 //   bazel run //services/checkpoint_writer -- --task_index=0
 //       --cluster='{"checkpoint_writer": ["localhost:2222"], "worker":

@@ -1,4 +1,5 @@
-// The program of the coordinator: who is alive, and where nodes go.
+// The program of the coordinator, which monitors the tasks of a cluster and
+// decides on which devices nodes are placed.
 //
 //   bazel run //services/coordinator -- --task_index=0
 //       --cluster='{"coordinator": ["localhost:2222"], "worker":

@@ -1,4 +1,4 @@
-// The program of a parameter server: a task that owns variables.
+// The program of a parameter server, which is a task that stores variables.
 //
 //   bazel run //services/ps -- --task_index=0
 //       --cluster='{"ps": ["localhost:2222"], "worker": ["localhost:2223"]}'

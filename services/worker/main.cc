@@ -1,4 +1,5 @@
-// The program of a worker: a task that computes, and that sessions connect to.
+// The program of a worker, which is a task that computes and to which sessions
+// connect.
 //
 //   bazel run //services/worker -- --task_index=0
 //       --cluster='{"ps": ["localhost:2222"], "worker": ["localhost:2223"]}'

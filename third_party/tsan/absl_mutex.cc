@@ -1,11 +1,12 @@
-// Tells ThreadSanitizer what Debian's Abseil does. Its libraries are compiled
-// without the sanitizer, so locks taken inside them are invisible, and all that
-// a Mutex guards looks like a race. The linker sends our calls through these
-// wrappers (--wrap, see BUILD), which announce each lock and unlock.
+// Tells ThreadSanitizer about the locks of Debian's Abseil. Its libraries are
+// compiled without the sanitizer, so locks that are taken inside them are
+// invisible, and all accesses that a Mutex guards look like races. The linker
+// redirects Weft's calls to these wrappers (--wrap, see BUILD), which announce
+// each lock and unlock.
 //
-// Linked under --config=tsan only. Conditions of Mutex::Await are evaluated
-// inside the library, by whichever thread unlocks, and are reported all the
-// same: Weft waits with CondVar.
+// Linked only with --config=tsan. Conditions of Mutex::Await are evaluated
+// inside the library by any thread that unlocks, and would still be reported as
+// races. So Weft waits with CondVar instead.
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -32,7 +33,7 @@ using absl::Duration;
 using absl::Mutex;
 using absl::Time;
 
-constexpr unsigned kWriter = 0x100;  // not static: made when seen
+constexpr unsigned kWriter = 0x100;  // not static: created on first use
 constexpr unsigned kReader = kWriter | (1 << 3);
 constexpr unsigned kTry = 1 << 4;
 constexpr unsigned kTryFailed = 1 << 5;
@@ -46,8 +47,9 @@ void BeforeUnlock(void* mutex, unsigned kind) {
   __tsan_mutex_post_unlock(mutex, kind);
 }
 
-// Abseil's deadlock detector, which Debian compiles in, keeps its graph under a
-// lock that can't be wrapped; ThreadSanitizer has a detector of its own.
+// Disables Abseil's deadlock detector, which Debian compiles in. It keeps its
+// graph under a lock that cannot be wrapped, and ThreadSanitizer has its own
+// detector.
 __attribute__((constructor)) void TurnOffDeadlockDetector() {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
@@ -59,7 +61,7 @@ struct RelockAtEnd {
 
 }  // namespace
 
-// REAL(name) and WRAP(name): the library's function and ours.
+// REAL(name) is the library's function, and WRAP(name) is the wrapper.
 #define REAL(name) __real_##name
 #define WRAP(name) __wrap_##name
 
@@ -84,7 +86,8 @@ struct RelockAtEnd {
                            0);                                               \
     return locked;                                                           \
   }
-// Waits release the mutex and take it again, inside the library.
+// A wait releases the mutex and locks it again inside the library, so the
+// wrapper announces both.
 #define WRAP_WAIT(result, name, mutex, parameters, arguments) \
   result REAL(name) parameters;                               \
   result WRAP(name) parameters {                              \
@@ -138,7 +141,8 @@ void WRAP(_ZN4absl7debian35MutexD1Ev)(Mutex* mutex) {
   REAL(_ZN4absl7debian35MutexD1Ev)(mutex);
 }
 
-// The last reference to a Status is dropped inside the library, too.
+// The last reference to a Status may be released inside the library, which
+// ThreadSanitizer does not see either.
 void REAL(_ZN4absl7debian36Status15UnrefNonInlinedEm)(uintptr_t);
 void WRAP(_ZN4absl7debian36Status15UnrefNonInlinedEm)(uintptr_t rep) {
   void* const counted = reinterpret_cast<void*>(rep & ~uintptr_t{3});
