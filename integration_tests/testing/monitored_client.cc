@@ -351,8 +351,8 @@ void MonitoredClient::RunProgram() {
       train::MonitoredTrainingSession(program_->root, SessionOptions());
   if (!session.ok()) return ProgramFailed(session.status());
   const absl::Status trained = Train(**session);
-  const absl::Status status =
-      (*session)->Close(is_dying_ ? absl::CancelledError("killed") : trained);
+  const absl::Status status = (*session)->Close(
+      is_dying_ ? absl::CancelledError("the program was killed") : trained);
   if (!status.ok()) return ProgramFailed(status);
   CheckFinalOps();
   if (IsOver()) TrainingEnded();

@@ -4,10 +4,10 @@
 // are:
 //
 // - an error from which training should recover by itself, an error without an
-// explanation, or any error long after the last fault; a hung call;
+//   explanation, or any error long after the last fault; a hung call;
 // - a session of the chief that begins before a reported checkpoint;
 // - a training that ends before the last step, or exceeds it by more steps than
-// were running; a last checkpoint of another step.
+//   were running; a last checkpoint of another step.
 //
 // With an input, each step adds a value from a queue of the client's worker,
 // which a QueueRunner fills. A thread of the Coordinator reads the global step

@@ -46,7 +46,8 @@ absl::Status Verify(FileSystem& disk, MonitoredTraining training,
                              absl::StrCat(name, " of step ", step)));
   }
   if (step >= StepOf(prefix)) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("its global step is ", step));
+  return absl::DataLossError(
+      absl::StrCat("the global step in the checkpoint is ", step));
 }
 
 class MonitoredSimulation : public DiskSimulation {

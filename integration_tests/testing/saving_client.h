@@ -5,11 +5,11 @@
 // steps. Violations are:
 //
 // - a checkpoint, or a restored variable, with a partial update, or with the
-// update of a variable but not of its slot; with SaveConsistency::kStep, a
-// partial step;
+//   update of a variable but not of its slot; with SaveConsistency::kStep, a
+//   partial step;
 // - a checkpoint returned by a Save if later the newest checkpoint is older;
 // - an error without a remedy; an error of a save, or a step, long after the
-// last fault; a hung save.
+//   last fault; a hung save.
 //
 // A failed step may have taken effect partially. If its master is lost, a step
 // may also take effect later, even after a save. Until the chief has restored

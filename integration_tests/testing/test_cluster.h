@@ -112,8 +112,8 @@ class TestCluster {
   SimulatedScheduler::Part& pools(const std::string& job, int index);
   SimulatedScheduler::Part& reader(const std::string& job, int index);
   const SimulatedPools& pool_sizes() const { return options_.pools; }
-  // Returns null while the server is stopped, or if it has no devices. Its
-  // destruction waits until all holders have released the runtime.
+  // Returns null while the server is stopped, or if it has no devices. The end
+  // of the server waits until all holders have released the runtime.
   std::shared_ptr<TaskRuntime> runtime(const std::string& job, int index);
 
   // Creates the process of another client, which must be destroyed before the

@@ -4,7 +4,7 @@
 //
 // - an error without a remedy, or that names no task;
 // - a count below the acknowledged updates, or above the attempted ones, unless
-// its server has restarted since initialization;
+//   its server has restarted since initialization;
 // - a count that changes after the error of its step was returned;
 // - a value of another step; a duplicate token;
 // - a step that fails long after the last fault;

@@ -144,7 +144,8 @@ TEST_F(MonitoredSessionTest, StopAtStepStopsAtItsStep) {
   ASSERT_OK_AND_ASSIGN(const int64_t last,
                        Train(Options({train::StopAtStep(7)})));
   EXPECT_EQ(last, 7);
-  // num_steps counts from the first step of this session, not from step 0.
+  // num_steps counts from the global step at the start of the first session,
+  // not from 0.
   auto options = Options({std::make_shared<train::StopAtStepHook>(
       train::StopAtStepOptions{.num_steps = 4})});
   train::ScaffoldOptions scaffold;

@@ -113,7 +113,8 @@ class FeatureReader {
                                ExampleFeatures& features) {
     const auto& list = ListOf(node, attr);
     if (list.type_size() != static_cast<int>(keys.size())) {
-      return absl::InvalidArgumentError("keys and types differ in number");
+      return absl::InvalidArgumentError(
+          "the numbers of feature keys and types differ");
     }
     for (size_t i = 0; i < keys.size(); ++i) {
       features[keys[i]].dtype =
@@ -129,7 +130,8 @@ class FeatureReader {
     const auto& shapes = ListOf(node, "dense_shapes");
     const int count = static_cast<int>(keys.size());
     if (types.type_size() != count || shapes.shape_size() != count) {
-      return absl::InvalidArgumentError("keys and types differ in number");
+      return absl::InvalidArgumentError(
+          "the numbers of feature keys and types differ");
     }
     for (int i = 0; i < count; ++i) {
       ExampleFeature& feature = features[keys[static_cast<size_t>(i)]];

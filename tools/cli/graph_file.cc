@@ -61,7 +61,7 @@ bool MakesSense(const tf::GraphDef& graph) {
 
 absl::Status ItIsASavedModel() {
   return absl::InvalidArgumentError(
-      "a SavedModel, which may hold several graphs; `weft saved_model show "
+      "a SavedModel, which may contain several graphs; `weft saved_model show "
       "DIR` shows it, and `weft predict --model=DIR` runs it");
 }
 
@@ -102,7 +102,8 @@ absl::StatusOr<tf::GraphDef> ParseText(const std::string& content) {
 
 absl::StatusOr<tf::GraphDef> ParseBinary(const std::string& content) {
   if (content.size() > std::numeric_limits<int>::max()) {
-    return absl::InvalidArgumentError("a GraphDef is no larger than 2 GiB");
+    return absl::InvalidArgumentError(
+        "the graph exceeds 2 GiB, the maximum size of a GraphDef");
   }
   // The content is parsed as one message type after the other. Protobuf would
   // log an error for each wrong type.
@@ -166,7 +167,8 @@ absl::StatusOr<GraphFile> ReadGraphFile(absl::string_view path,
         !functions.contains(node.op());
   }
   if (!graph.SerializeToString(&file.graph_def)) {
-    return absl::InvalidArgumentError("a GraphDef is no larger than 2 GiB");
+    return absl::InvalidArgumentError(
+        "the graph exceeds 2 GiB, the maximum size of a GraphDef");
   }
   return file;
 }

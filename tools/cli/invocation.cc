@@ -569,7 +569,7 @@ absl::StatusOr<Invocation> ParseInvocation(
   invocation.target = surroundings.target;
   invocation.format = surroundings.is_terminal ? Format::kTable : Format::kJson;
   Words words(arguments);
-  if (words.AtEnd()) return absl::InvalidArgumentError("no command is given");
+  if (words.AtEnd()) return absl::InvalidArgumentError("a command is missing");
   invocation.command = words.Take();
   if (invocation.command == "--help" || invocation.command == "-h") {
     invocation.command = "help";

@@ -117,7 +117,7 @@ absl::StatusOr<MetricsSamples> Read(
   RETURN_IF_ERROR(response.status());
   if (response->code != 200) {
     return absl::UnavailableError(absl::StrCat(
-        "the metrics endpoint answers with HTTP ", response->code));
+        "the metrics endpoint returned HTTP status ", response->code));
   }
   return MetricsSamples::Parse(response->body);
 }

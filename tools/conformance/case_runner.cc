@@ -116,7 +116,7 @@ absl::StatusOr<TensorPack> CaseRunner::ReadTensors(const Case& test_case) {
 
 absl::Status CaseRunner::Replay(const Case& test_case) {
   if (test_case.steps.empty() && test_case.kind.empty()) {
-    return absl::UnknownError("the case has no steps");
+    return absl::UnknownError("case.json has no steps");
   }
   ASSIGN_OR_RETURN(const TensorPack tensors, ReadTensors(test_case));
   if (test_case.cluster.empty()) {

@@ -142,7 +142,8 @@ absl::StatusOr<Tensor> Labels(
   for (const std::string& name : names) {
     const auto column = columns.find(name);
     if (column == columns.end()) {
-      return absl::DataLossError(absl::StrCat("there is no column ", name));
+      return absl::DataLossError(
+          absl::StrCat("the csv file has no column ", name));
     }
     cells.resize(column->second.size());
     for (size_t i = 0; i < column->second.size(); ++i) {

@@ -215,7 +215,8 @@ absl::StatusOr<Estimator> MakeEstimator(const Json& spec,
                                         const RunConfig& config) {
   Fields fields(spec, "the model");
   ASSIGN_OR_RETURN(const auto name, fields.Get<std::string>("class"));
-  absl::StatusOr<Estimator> made = absl::UnknownError("not made");
+  absl::StatusOr<Estimator> made =
+      absl::UnknownError("the Estimator was not built");
   if (name == "Estimator") {
     ASSIGN_OR_RETURN(const Json* own, fields.GetObject("model_fn"));
     ASSIGN_OR_RETURN(auto model_fn, ModelFnOf(*own, columns));

@@ -62,7 +62,7 @@ absl::Status CollectFetches(const Scope& scope, const GradientSpec& spec,
 absl::StatusOr<Tensor> Find(const TensorPack& tensors, const std::string& key) {
   auto it = tensors.find(key);
   if (it != tensors.end()) return it->second;
-  return absl::UnknownError(absl::StrCat("tensors.pb has no ", key));
+  return absl::UnknownError(absl::StrCat("tensors.pb lacks the tensor ", key));
 }
 
 absl::Status RunAndCompare(const Case& test_case, const TensorPack& tensors,

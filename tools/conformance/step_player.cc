@@ -52,7 +52,7 @@ absl::Status CheckError(const absl::Status& status,
 struct StepPlayer::Background {
   const Step* step = nullptr;
   RunRequest request;
-  Fetched fetched = absl::InternalError("not run");
+  Fetched fetched = absl::InternalError("the step has not run");
   std::unique_ptr<Event> done;
 };
 

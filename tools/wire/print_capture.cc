@@ -97,7 +97,7 @@ class Printer : public flatbuffers::IterationVisitor {
 
   std::string text_;
   std::vector<List> lists_;
-  int hidden_ = 0;  // number of lists that are nested in a truncated list
+  int hidden_ = 0;  // number of enclosing lists that are being truncated
 };
 
 std::string BodyName(uint8_t method) {
