@@ -2,7 +2,7 @@
 // character from the characters before it, and finally writes a text of its
 // own.
 //
-//   char_rnn # trains on generated sentences
+//   char_rnn                              # trains on generated sentences
 //   char_rnn --text=poems.txt --units=256 --steps=5000
 //   char_rnn --cell=gru --target=zmq://localhost:2222
 //

@@ -1,8 +1,8 @@
 // Two models use variables with the same names without conflict: first in
 // separate containers, and then in one container with different name scopes.
 //
-//   containers # runs a cluster in this program
-//   containers zmq://localhost:2222 # a task of a cluster with a ps
+//   containers                        # runs a cluster in this program
+//   containers zmq://localhost:2222   # a task of a cluster with a ps
 #include <cstdio>
 #include <string>
 

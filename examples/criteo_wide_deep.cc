@@ -3,7 +3,7 @@
 // of Criteo, in tab-separated files without a header). Runs as a single
 // process, or as all tasks of a cluster:
 //
-//   criteo_wide_deep --data_dir=DIR # train.tsv and dev.tsv
+//   criteo_wide_deep --data_dir=DIR      # train.tsv and dev.tsv
 //   PROGRAM="bazel-bin/examples/criteo_wide_deep --data_dir=DIR"
 //   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
 #include <cstdint>

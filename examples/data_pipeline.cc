@@ -3,8 +3,8 @@
 // been read. The pipeline runs on a worker, so the files must be on the
 // worker's machine. The weights are on a ps.
 //
-//   data_pipeline # runs a cluster in this program
-//   data_pipeline zmq://localhost:2222 # a task of a cluster on this machine
+//   data_pipeline                        # runs a cluster in this program
+//   data_pipeline zmq://localhost:2222   # a task of a cluster on this machine
 //                                        # with a ps and a worker
 #include <cstdio>
 #include <cstdlib>

@@ -3,8 +3,8 @@
 //
 //   fashion_mnist
 //   tools/local_cluster --ps=2 --workers=2 -- bazel-bin/examples/fashion_mnist
-//   fashion_mnist --device=gpu # computes on the first GPU
-//   fashion_mnist --device=auto # computes on a GPU if there is one
+//   fashion_mnist --device=gpu    # computes on the first GPU
+//   fashion_mnist --device=auto   # computes on a GPU if there is one
 //
 // The last line of the output is "test accuracy 0.8712". In a cluster, only the
 // chief prints it.

@@ -58,8 +58,8 @@ TEST(BatchesTest, PartsAreDisjointAndComplete) {
       seen.insert(label);
     }
   }
-  // The parts have 6 and 5 images. The last image of the second part is
-  // dropped, because it does not fill a batch.
+  // The parts have 6 and 5 images. One image of the second part is dropped,
+  // because it does not fill a batch.
   EXPECT_EQ(seen.size(), 10u);
   EXPECT_EQ(std::set<int>(seen.begin(), seen.end()).size(), 10u);
 }

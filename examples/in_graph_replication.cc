@@ -1,9 +1,9 @@
 // In-graph replication: one client builds one graph, which splits a batch over
 // the GPUs of all workers. The GPUs share the weights on a parameter server.
 //
-//   in_graph_replication # uses CPUs if there is no GPU
-//   in_graph_replication --gpus=1 # uses GPUs emulated by the host
-//   in_graph_replication --nosoft_placement # fails if there is no GPU
+//   in_graph_replication                     # uses CPUs if there is no GPU
+//   in_graph_replication --gpus=1            # uses GPUs emulated by the host
+//   in_graph_replication --nosoft_placement  # fails if there is no GPU
 //
 // With --target the program runs on a cluster with a ps and --workers workers,
 // and otherwise on a cluster in this program.

@@ -2,8 +2,8 @@
 // model through queues: a queue of file names, a reader, and a queue of
 // examples.
 //
-//   input_queues # runs a cluster in this program
-//   input_queues zmq://localhost:2222 # a task of a cluster on this machine
+//   input_queues                        # runs a cluster in this program
+//   input_queues zmq://localhost:2222   # a task of a cluster on this machine
 //                                       # with a ps and a worker
 #include <cstdio>
 #include <cstdlib>

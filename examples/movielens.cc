@@ -3,7 +3,7 @@
 // product of a vector of the user and a vector of the film. Runs as a single
 // process, or as all tasks of a cluster:
 //
-//   movielens --data_dir=ml-100k # u.data
+//   movielens --data_dir=ml-100k      # u.data
 //   PROGRAM=bazel-bin/examples/movielens
 //   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
 //

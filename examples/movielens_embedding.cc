@@ -2,7 +2,7 @@
 // large table in three parts, each on its own parameter server. A rating is the
 // product of two rows, except for their first elements.
 //
-//   movielens_embedding --data_dir=ml-100k # u.data of MovieLens 100K
+//   movielens_embedding --data_dir=ml-100k      # u.data of MovieLens 100K
 //   movielens_embedding --data_dir=ml-100k --rows=10000000
 //   movielens_embedding --data_dir=ml-100k --target=zmq://localhost:2222
 //

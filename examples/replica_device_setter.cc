@@ -1,7 +1,7 @@
 // Assigns variables to two parameter servers and all other nodes to workers:
 //
-//   replica_device_setter # runs a cluster here
-//   replica_device_setter zmq://localhost:2222 # a task of a cluster with
+//   replica_device_setter                        # runs a cluster here
+//   replica_device_setter zmq://localhost:2222   # a task of a cluster with
 //                                                # 2 ps and 2 workers
 //
 // Prints the devices that the setter chooses for five variables, and then the

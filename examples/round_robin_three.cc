@@ -1,8 +1,8 @@
 // Places the variables of a network on three parameter servers, first round
 // robin and then by size:
 //
-//   round_robin_three # runs a cluster in this program
-//   round_robin_three zmq://localhost:2222 # a task of a cluster with 3 ps
+//   round_robin_three                        # runs a cluster in this program
+//   round_robin_three zmq://localhost:2222   # a task of a cluster with 3 ps
 #include <cstdint>
 #include <cstdio>
 #include <string>

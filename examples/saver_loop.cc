@@ -2,7 +2,7 @@
 // write the parts of a checkpoint in parallel. If the program is started again,
 // it continues from the newest checkpoint.
 //
-//   saver_loop --dir=/tmp/model # runs a cluster in this process
+//   saver_loop --dir=/tmp/model    # runs a cluster in this process
 //   saver_loop --dir=/tmp/model --target=zmq://localhost:2223
 //   saver_loop --dir=s3://bucket/model --target=zmq://localhost:2223
 //

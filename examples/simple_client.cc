@@ -1,8 +1,8 @@
 // Increments a variable and prints it. On a cluster the variable outlives the
 // session, so only the first client passes `init`:
 //
-//   simple_client zmq://machine-a:2222 init # 1.0
-//   simple_client zmq://machine-b:2222 # 2.0
+//   simple_client zmq://machine-a:2222 init     # 1.0
+//   simple_client zmq://machine-b:2222          # 2.0
 //
 // If the target is "", the session is in this process. Its variable starts
 // uninitialized, so the program always initializes it.

@@ -1,7 +1,7 @@
 // Writes summaries of a training for TensorBoard: the loss, a histogram of the
 // weights, an image, an audio clip, a text, and the graph.
 //
-//   summaries /tmp/logs # or s3://bucket/logs
+//   summaries /tmp/logs          # or s3://bucket/logs
 //   tensorboard --logdir=/tmp/logs
 #include <cstdio>
 #include <string>

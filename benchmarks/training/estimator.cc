@@ -1,8 +1,8 @@
 // estimator measures the training of Estimators in this process, from files to
 // checkpoints, with the defaults of RunConfig (summaries every 100 steps).
 //
-//   estimator --data=DIR # adult.csv; wide & deep
-//   estimator --model=criteo_wide_deep --data=DIR # train.tsv, dev.tsv
+//   estimator --data=DIR                       # adult.csv; wide & deep
+//   estimator --model=criteo_wide_deep --data=DIR      # train.tsv, dev.tsv
 //   estimator --model=criteo_dlrm --data=DIR
 //
 // It first trains some epochs and evaluates the model. The timed steps continue
@@ -103,7 +103,8 @@ EstimatorSettings Settings(const std::string& scratch, Logger& logger) {
        absl::StrSplit(absl::GetFlag(FLAGS_hidden), ',', absl::SkipEmpty())) {
     int64_t units = 0;
     if (!absl::SimpleAtoi(text, &units) || units < 1) {
-      Check(absl::InvalidArgumentError("--hidden is a list such as 100,75"));
+      Check(
+          absl::InvalidArgumentError("--hidden must be a list such as 100,75"));
     }
     settings.hidden.push_back(units);
   }
