@@ -273,7 +273,7 @@ TEST_F(SaverTest, NodeNamesMatchTensorFlow) {
 
 // A checkpoint contains a partitioned variable as one tensor, and each of its
 // slots, too. So another partitioning can restore them.
-TEST_F(SaverTest, RestoresIntoOtherPartition) {
+TEST_F(SaverTest, CheckpointFitsOtherPartitioning) {
   const auto build = [](const Scope& root, int parts) {
     ops::GetVariableOptions options;
     if (parts > 0) options.partitioner = ops::FixedSizePartitioner(parts);
@@ -405,7 +405,7 @@ TEST_F(SaverTest, MissingTensorIsNamedInTheError) {
                             "w.index", "w.meta"}));
 }
 
-TEST_F(SaverTest, OtherShapeIsRejected) {
+TEST_F(SaverTest, RestoreWithOtherShapeIsRejected) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   ASSERT_NO_FATAL_FAILURE(SaveAs("/job/w", root));
@@ -447,7 +447,7 @@ TEST_F(SaverTest, UnsaveableVariableIsNamedInTheError) {
               StatusIs(kInvalid, "At least two variables have the same name"));
 }
 
-TEST_F(SaverTest, PathsAreChecked) {
+TEST_F(SaverTest, InvalidPathsAreRejected) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   Saver saver(root, Options());

@@ -189,7 +189,7 @@ TEST_F(WarmStartTest, MissingCheckpointIsNamedInTheError) {
 
 // Each part is initialized with its own rows, whatever the partitioning of the
 // saved tensor was.
-TEST_F(WarmStartTest, PartitionedVariables) {
+TEST_F(WarmStartTest, PartsAreInitializedWithTheirRows) {
   SaveOld("/job/ck", ops::FixedSizePartitioner(2));
   for (const int parts : {1, 3}) {
     const Scope root = Scope::Root();
@@ -240,7 +240,7 @@ TEST_F(WarmStartTest, ColumnsFollowTheVocabulary) {
               ElementsAre(0, -1, -1, 3, -1, -1, 6, -1, -1));
 }
 
-TEST_F(WarmStartTest, VocabularyOnlyVariables) {
+TEST_F(WarmStartTest, VocabularySelectsVariables) {
   SaveOld("/job/ck");
   const Scope root = Scope::Root();
   ops::Variable b(root.WithName("b"), 1.0f);

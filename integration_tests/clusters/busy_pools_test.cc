@@ -74,7 +74,8 @@ class BusyPoolsTest : public ::testing::Test {
   const std::shared_ptr<Event> release_ = cluster_.scheduler().NewEvent();
 };
 
-// Parameter server 0 hosts the coordinator.
+// All pools of three tasks are busy, including those of parameter server 0,
+// which hosts the coordinator. No task may be considered lost.
 TEST_F(BusyPoolsTest, BusyTasksAreNotLost) {
   const Scope root = Scope::Root();
   const Output sum = SumOnPs(root);

@@ -188,7 +188,7 @@ TEST_P(QuotasTest, SequentialFeedsMayExceedTheQuota) {
   EXPECT_LE(task_->peak(), 8 * kMiB);
 }
 
-// Collects the results of asynchronous runs.
+// Outcomes collects the results of asynchronous runs.
 class Outcomes {
  public:
   explicit Outcomes(Process& process) : process_(process) {}

@@ -980,7 +980,7 @@ TEST_F(ExperimentTest, InvalidOptionsAreExplained) {
   says(Run("run_std_server").status(), "set TF_CONFIG");
 }
 
-TEST(HParamsTest, ParseFromText) {
+TEST(HParamsTest, ValuesAreParsedFromText) {
   HParams params({{"rate", 0.5},
                   {"units", 10},
                   {"name", "a"},

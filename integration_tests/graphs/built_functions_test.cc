@@ -86,7 +86,7 @@ TEST_F(BuiltFunctionsTest, VariablesCreatedInsideAreTrained) {
   EXPECT_NEAR(Get(y), 6.0f, 1e-3);
 }
 
-TEST_F(BuiltFunctionsTest, GradientsOfArgumentsAndCaptures) {
+TEST_F(BuiltFunctionsTest, ArgumentsAndCapturesHaveGradients) {
   const Output a = Scalar("a"), x = Scalar("x");
   const ops::Function f(
       root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
@@ -107,7 +107,7 @@ TEST_F(BuiltFunctionsTest, GradientsOfArgumentsAndCaptures) {
 // A function and its caller read the same TensorArray. The gradients of all
 // reads are added in one gradient array, and each call of AddGradients creates
 // its own.
-TEST_F(BuiltFunctionsTest, GradientsOfCapturedTensorArray) {
+TEST_F(BuiltFunctionsTest, CapturedTensorArrayHasGradients) {
   const Output x = ops::Placeholder(root_, DT_FLOAT, {.shape = {3}});
   const auto array =
       ops::TensorArray(root_, 3, DT_FLOAT, {.clear_after_read = false});
@@ -135,7 +135,7 @@ TEST_F(BuiltFunctionsTest, GradientsOfCapturedTensorArray) {
   EXPECT_EQ(got[1].ToString(), Tensor::Vector<float>({10, 5, 0}).ToString());
 }
 
-TEST_F(BuiltFunctionsTest, GradientsAreTakenInsideAFunction) {
+TEST_F(BuiltFunctionsTest, FunctionMayComputeGradients) {
   const ops::Variable w(root_.WithName("w"), 4.0f);
   const ops::Function slope(
       root_, "slope", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
@@ -211,7 +211,7 @@ TEST_F(BuiltFunctionsTest, LoopRunsAndHasGradients) {
   EXPECT_EQ(Get((*gradients)[1].dense, feeds), 60.0f);
 }
 
-TEST_F(BuiltFunctionsTest, FunctionInsideFrameLoop) {
+TEST_F(BuiltFunctionsTest, FrameLoopMayCallFunction) {
   const Output x = Scalar("x");
   const Values last = ops::WhileLoop(
       root_, {0, x},
@@ -229,7 +229,7 @@ TEST_F(BuiltFunctionsTest, FunctionInsideFrameLoop) {
   EXPECT_EQ(Get(last[1], {{x, Tensor::Scalar(10.0f)}}), 43.0f);
 }
 
-TEST_F(BuiltFunctionsTest, FrameLoopInsideFunction) {
+TEST_F(BuiltFunctionsTest, FunctionMayContainFrameLoop) {
   const Output step = Scalar("step");
   const ops::Function f(
       root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {

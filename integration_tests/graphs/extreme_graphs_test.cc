@@ -106,7 +106,7 @@ class ExtremeGraphsTest : public ::testing::Test {
   int values_ = 0;  // number of steps that returned values
 };
 
-TEST_F(ExtremeGraphsTest, EndInTimeAndWithinMemory) {
+TEST_F(ExtremeGraphsTest, GraphsEndInTimeAndWithinMemory) {
   const GraphSeeds seeds(kSeeds);
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const std::string graph = ExtremeGraph(seed);

@@ -697,7 +697,7 @@ TEST_F(FunctionsTest, BranchingRecursionEndsWithItsStep) {
   EXPECT_THAT(Run({{Find("x:0"), Float(7)}}, "call:0"), Gives(13.0f));
 }
 
-TEST_F(FunctionsTest, GradientOfItselfIsRejected) {
+TEST_F(FunctionsTest, FunctionWithItsOwnGradientIsRejected) {
   const std::string types =
       TypesAttr("Tin", "DT_FLOAT DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
   ASSERT_OK(Import(Function("f", "x", "y",

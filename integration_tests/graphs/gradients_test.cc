@@ -655,7 +655,7 @@ TEST(GradientsTest, TensorArraysAreDifferentiated) {
 
 // The gradient arrays of different AddGradients calls are separate, whatever
 // the name of the scope is.
-TEST(GradientsTest, TensorArrayByTwoCallsInOneStep) {
+TEST(GradientsTest, TensorArrayGradientsOfTwoCallsAreSeparate) {
   for (const char* name : {"gradients_all", "gradients", "a"}) {
     const Scope root = Scope::Root();
     const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});

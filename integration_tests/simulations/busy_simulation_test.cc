@@ -59,7 +59,7 @@ struct BusyResult {
   int num_steps = 0;
 };
 
-// Occupies all threads of some pools of tasks.
+// BusyPools occupies all threads of some pools of some tasks.
 class BusyPools {
  public:
   explicit BusyPools(TestCluster& cluster) : cluster_(cluster) {}
@@ -357,7 +357,8 @@ class BusySimulation {
     if (!is_done) Abort("the end of a session");
   }
 
-  // Cuts off a client with running steps.
+  // Cuts all connections of a client with running steps. Tasks must end its
+  // steps and sessions in time.
   void KillClient() {
     Log("the client dies");
     auto steps = StartSteps(1 + Chance(3), absl::Minutes(1));

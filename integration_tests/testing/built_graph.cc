@@ -1,12 +1,12 @@
 // Builds a graph of functions and pipelines, writes it as a GraphDef, runs
-// steps of it, and prints one line a step:
+// steps of it, and prints one line for each step:
 //   run NAME            an operation was run
 //   get NAME VALUE ...  a float tensor was fetched
 //   end NAME            a fetch was OUT_OF_RANGE
 //
 //   built_graph GRAPH_FILE
 //
-// tensorflow_runs_built_graphs_test has TensorFlow do the same.
+// tensorflow_runs_built_graphs_test runs the same graph in TensorFlow.
 #include <cstdio>
 #include <fstream>
 #include <memory>

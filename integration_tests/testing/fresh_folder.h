@@ -1,4 +1,4 @@
-// FreshFolder returns an empty directory for the files of a test.
+// FreshFolder returns the path of a new directory for the files of a test.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_FRESH_FOLDER_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_FRESH_FOLDER_H_
 

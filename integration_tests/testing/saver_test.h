@@ -45,7 +45,7 @@ inline std::unique_ptr<Session> InitializedSession(Process& process,
   return initialized.ok() ? std::move(session) : nullptr;
 }
 
-// Provides sessions of one process whose files are in memory.
+// A fixture with sessions in one process whose files are in memory.
 class SaverTest : public testing::Test {
  protected:
   static ProcessOptions InMemory(FileSystem& files) {

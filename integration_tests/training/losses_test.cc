@@ -176,7 +176,7 @@ TEST_F(LossesTest, RegularizersOfVariablesAreAdded) {
   EXPECT_THAT(Run(total), FloatsNear({3 + 0.7f}));
 }
 
-TEST_F(LossesTest, NoRegularizersGiveZero) {
+TEST_F(LossesTest, LossWithoutRegularizersIsZero) {
   EXPECT_THAT(Run(losses::GetRegularizationLoss(root_)), FloatsNear({0}));
 }
 
@@ -273,7 +273,7 @@ TEST_F(LossesTest, TooManyLabelsAreRejected) {
                "last dimension. Received: labels.shape=[3]"));
 }
 
-TEST_F(LossesTest, NullIsRejected) {
+TEST_F(LossesTest, NullArgumentsAreRejected) {
   losses::MeanSquaredError(root_, Output(), Predictions());
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "labels must not be null"));
 }

@@ -517,7 +517,7 @@ TEST_F(MetricsTest, MismatchedWeightsAreRejected) {
                "0."));
 }
 
-TEST_F(MetricsTest, NullIsRejected) {
+TEST_F(MetricsTest, NullArgumentsAreRejected) {
   metrics::Recall(root_, Ints(), Output());
   EXPECT_THAT(root_.status(),
               StatusIs(kInvalid, "predictions must not be null"));

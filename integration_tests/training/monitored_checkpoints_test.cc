@@ -149,7 +149,7 @@ TEST_F(MonitoredSessionTest, ListenerMayStopTraining) {
   EXPECT_EQ(last, 4);
 }
 
-TEST_F(MonitoredSessionTest, SecondStartResumes) {
+TEST_F(MonitoredSessionTest, SecondStartResumesTraining) {
   const auto run_to = [&](int64_t step) {
     auto options = Options({train::StopAtStep(step)});
     options.checkpoint_dir = "/job";
@@ -562,7 +562,7 @@ TEST_F(MonitoredSessionTest, ProfilerOptionsAreChecked) {
 
 // The options of the caller and of all hooks are combined for one run, and all
 // get its metadata.
-TEST_F(MonitoredSessionTest, RunMetadataServesAllRequesters) {
+TEST_F(MonitoredSessionTest, AllRequestersGetTheRunMetadata) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
   hook->args.options.trace_level = TraceLevel::kFullTrace;

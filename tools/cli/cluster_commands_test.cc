@@ -213,7 +213,7 @@ TEST_F(ClusterCommandsTest, AllOrDefaultContainersAreReset) {
 
 // If there are no containers, --all clears none, and not the default containers
 // either.
-TEST_F(ClusterCommandsTest, ResetOfAllWithoutContainers) {
+TEST_F(ClusterCommandsTest, ResetOfAllWithoutContainersIsANoOp) {
   task_.coordinator.cluster.tasks[0].resources.clear();
   ASSERT_OK_AND_ASSIGN(const std::string text,
                        Run({"reset", "--all"}, Saying(true)));

@@ -1,4 +1,4 @@
-// The command `weft events`: prints an event file.
+// Implements the command `weft events`, which prints the events in a file.
 #ifndef WEFT_TOOLS_CLI_EVENTS_COMMAND_H_
 #define WEFT_TOOLS_CLI_EVENTS_COMMAND_H_
 

@@ -7,15 +7,15 @@
 //   {"examples": [{"age": 25.0, "job": "cook"}]}        as Examples, row by row
 //     -> {"predictions": [...]}
 //
-// with "signature_name", if it is not "serving_default". The name of a single
-// input may be omitted, and that of a single output is omitted. Strings that
-// are not UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}. A
-// sparse input, for which TensorFlow Serving has no format, is given by its
-// name in "inputs": {"indices": [[0, 3]], "values": [1.5], "dense_shape": [1,
-// 9]}.
+// A request also has "signature_name" if the signature is not
+// "serving_default". The name of a single input may be omitted, and the name of
+// a single output is always omitted. Strings that are not UTF-8, and outputs
+// that are named ..._bytes, are {"b64": "..."}. A sparse input, for which
+// TensorFlow Serving has no format, is given by its name in "inputs":
+// {"indices": [[0, 3]], "values": [1.5], "dense_shape": [1, 9]}.
 //
-// Only for .cc files: it includes nlohmann's library. Values and stateless
-// functions. INVALID_ARGUMENT explains invalid requests.
+// Only for .cc files, because it includes nlohmann's library. The functions
+// have no state. INVALID_ARGUMENT explains invalid requests.
 #ifndef WEFT_TOOLS_CLI_SERVING_JSON_H_
 #define WEFT_TOOLS_CLI_SERVING_JSON_H_
 

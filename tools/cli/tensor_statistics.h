@@ -1,4 +1,4 @@
-// Statistics of the numbers of a tensor.
+// Computes statistics of a tensor, and differences between two tensors.
 #ifndef WEFT_TOOLS_CLI_TENSOR_STATISTICS_H_
 #define WEFT_TOOLS_CLI_TENSOR_STATISTICS_H_
 

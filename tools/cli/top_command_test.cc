@@ -90,7 +90,7 @@ TEST_F(TopTest, RatesAreComputedOverTheInterval) {
           "    -       -          -  1.0 MiB  50%\n"));
 }
 
-TEST_F(TopTest, ProgramsAreNumbered) {
+TEST_F(TopTest, JsonContainsNumbersOfEachTask) {
   http_.Tell("https://a/x", Metrics(100, 10, 0));
   http_.Tell("https://a/x", Metrics(100, 10, 0));
   ASSERT_OK(Run({"https://a/x", "--once", "--json"}));

@@ -62,11 +62,11 @@ struct Step {
   std::optional<std::map<std::string, std::string>> expect_placement;
   std::optional<std::vector<std::string>> expect_log_lines;
   // Fields of other actions:
-  std::string graph;                    // extend
-  std::string join;                     // join
-  absl::Duration pause;                 // sleep
-  std::string task;                     // reset
-  std::vector<std::string> containers;  // reset
+  std::string graph;     // a file; action extend
+  std::string join;      // name of a background step; action join
+  absl::Duration pause;  // action sleep
+  std::string task;      // action reset
+  std::vector<std::string> containers;  // action reset
 };
 
 // An entry of the list `gradients`.

@@ -98,7 +98,7 @@ TEST_F(CaseRunnerTest, FailureNamesTheStep) {
   EXPECT_THAT(outcome.reason, HasSubstr("step 1 (reads x): "));
 }
 
-TEST_F(CaseRunnerTest, SkipNamesMissingOps) {
+TEST_F(CaseRunnerTest, SkippedCaseNamesMissingOps) {
   Write("graph.pb", GraphOf("Surprise"));
   const Outcome outcome = Run(R"({
       "kind": "estimator", "cluster": {"ps": 1},

@@ -1,4 +1,5 @@
-// Expected deviations on GPUs of cases that TensorFlow recorded on CPUs.
+// Lists the cases whose results on GPUs are expected to differ from those that
+// TensorFlow recorded on CPUs.
 #ifndef WEFT_TOOLS_CONFORMANCE_GPU_CASES_H_
 #define WEFT_TOOLS_CONFORMANCE_GPU_CASES_H_
 

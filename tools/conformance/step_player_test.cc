@@ -128,7 +128,7 @@ TEST_F(StepPlayerTest, ErrorsAreExpected) {
   EXPECT_FALSE(player().Play(Failing("INVALID_ARGUMENT", "")).ok());
 }
 
-TEST_F(StepPlayerTest, RefusedGraphIsTheErrorOfItsRun) {
+TEST_F(StepPlayerTest, RejectedGraphFailsItsRun) {
   script_.open = absl::InvalidArgumentError("no device");
   EXPECT_OK(player().Play(Failing("INVALID_ARGUMENT", "no device")));
   EXPECT_FALSE(player().Play(Fetching("one")).ok());
