@@ -134,8 +134,8 @@ class Program {
   std::unique_ptr<Session> session_;
 };
 
-// Returns the names in a folder. The random numbers in the names of data files
-// are removed.
+// Returns the names in a folder. Names of data files contain the number of
+// their save, which is removed.
 Paths NamesIn(FileSystem& files, const std::string& folder) {
   Paths names = files.ListDirectory(folder).value_or(Paths());
   for (std::string& name : names) {

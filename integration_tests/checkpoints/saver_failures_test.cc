@@ -158,8 +158,8 @@ TEST(SaverSweepTest, UnlistableDirectoryAcceptsSaves) {
   }
 }
 
-// A directory cannot be listed. Then only its index names the data files of an
-// old checkpoint, so the index is kept until it can be read.
+// If a directory cannot be listed, only the index of an old checkpoint names
+// its data files. So the index is kept until it can be read.
 TEST(SaverSweepTest, UnreadableIndexIsKeptForTheNextSave) {
   class FailsOnce : public MemoryFileSystem {
    public:

@@ -185,7 +185,7 @@ void StepBook::End(int client, int64_t step) {
               std::count(std::begin(is_open_), std::end(is_open_), true);
 }
 
-// ---- What a program looks at ----
+// ---- The hook of a program ----
 
 class MonitoredClient::Hook : public train::SessionRunHook {
  public:

@@ -296,7 +296,7 @@ absl::StatusOr<train::SignatureInput> InputOf(const Json& json,
       "is sparse, which can't be given row by row; ask with \"inputs\"");
 }
 
-// ---- Answers ----
+// ---- Replies ----
 
 void CodeStrings(bool all, Json& json) {
   if (json.is_array()) {
