@@ -36,7 +36,7 @@ class AsyncScope {
     AsyncScope& scope_;
   };
 
-  // Runs it soon, on the compute pool or on `pool`.
+  // Runs `function` soon, on the compute pool or on `pool`.
   template <typename Function>
   void Schedule(Function function) {
     Schedule(Pool::kCompute, std::move(function));
@@ -47,22 +47,24 @@ class AsyncScope {
     scheduler_.Schedule(pool, Wrapped<Function>(std::move(function)));
   }
 
-  // Runs it on the control pool at the given time: timers of the bus end calls
-  // and detect lost peers.
+  // Runs `function` on the control pool at the given time. The control pool is
+  // right for it because timers of the bus end calls and detect lost peers.
   template <typename Function>
   Scheduler::TimerId ScheduleAt(absl::Time when, Function function) {
     Begin();
     return scheduler_.ScheduleAt(Pool::kControl, when,
                                  Wrapped<Function>(std::move(function)));
   }
-  // 0 means none. The closure may run nevertheless if it was about to.
+  // Cancels a timer; 0 stands for no timer. If the timer was about to run, its
+  // closure may still run.
   void CancelTimer(Scheduler::TimerId timer) {
     if (timer != 0 && scheduler_.CancelTimer(timer)) End();
   }
 
   Scheduler& scheduler() const { return scheduler_; }
 
-  // Returns when nothing runs or is scheduled; timers must have been cancelled.
+  // Waits until no closure runs or is scheduled. Timers must have been
+  // cancelled.
   void Wait() {
     if ((state_.fetch_or(kWaiting) & ~kWaiting) != 0) ended_->Wait();
   }

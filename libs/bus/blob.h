@@ -18,7 +18,8 @@ namespace weft::bus {
 class Blob {
  public:
   Blob() = default;
-  // `owner` keeps [data, data + size) alive; it may be released on any thread.
+  // `owner` keeps the bytes [data, data + size) alive. The Blob may release
+  // `owner` on any thread.
   Blob(std::shared_ptr<const void> owner, const void* data, size_t size)
       : owner_(std::move(owner)),
         data_(static_cast<const char*>(data)),
@@ -44,10 +45,11 @@ class Blob {
   size_t size() const { return size_; }
   absl::string_view view() const { return {data_, size_}; }
   const std::shared_ptr<const void>& owner() const { return owner_; }
-  // Whether it was made by Received and is not a part of such a Blob.
+  // Whether this Blob was made by Received, not by Part.
   bool is_wholly_received() const { return is_wholly_received_; }
 
-  // Returns bytes [begin, begin + size), with the same owner. REQUIRES: inside.
+  // Returns a Blob of the bytes [begin, begin + size), with the same owner.
+  // REQUIRES: the bytes are inside this Blob.
   Blob Part(size_t begin, size_t size) const {
     return Blob(owner_, data_ + begin, size);
   }

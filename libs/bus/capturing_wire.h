@@ -30,7 +30,7 @@ class CapturingWire : public Wire {
     size_t max_frame_bytes = 64 << 10;
   };
 
-  // `wire` and `clock` must outlive it.
+  // `wire` and `clock` must outlive this object.
   CapturingWire(Wire& wire, const Clock& clock, Sink sink);
   CapturingWire(Wire& wire, const Clock& clock, Sink sink,
                 const Options& options);
@@ -60,9 +60,9 @@ class CapturingWire : public Wire {
   const Sink sink_;
   const Options options_;
   absl::Mutex mutex_;
-  // One for each pair of receiver and channel that was ever used. They are not
-  // removed: an entry holds nothing of its receiver but the address, so it also
-  // serves a later receiver at the same address.
+  // One recording receiver for each pair of receiver and channel that was ever
+  // used. Entries are not removed. An entry holds only the address of its
+  // receiver, so it also serves a later receiver at the same address.
   absl::flat_hash_map<std::pair<WireEvents*, ChannelKind>,
                       std::unique_ptr<CapturingEvents>>
       events_ ABSL_GUARDED_BY(mutex_);

@@ -32,14 +32,15 @@ class ClientConnection;
 class ClientConnectionOwner {
  public:
   virtual ~ClientConnectionOwner() = default;
-  // HELLO was answered. Messages are delivered only after this has returned,
-  // also by the bulk channel's thread: it completes messages that the control
-  // channel's thread, which runs this, has read.
+  // Called on the control channel's thread when HELLO was answered. Messages
+  // are delivered only after this call has returned. That holds for the bulk
+  // channel's thread, too, which completes messages that the control channel's
+  // thread has read.
   virtual void OnHandshakeDone(
       const std::shared_ptr<ClientConnection>& connection,
       const Identity& peer) = 0;
   virtual bool IsPending(uint64_t call_id) = 0;
-  // May be called by both reading threads at once.
+  // Called for each received reply, possibly by both reading threads at once.
   virtual void OnReply(Incoming reply) = 0;
   // The connection was lost, refused or could not be made. The owner must call
   // Close. May be called more than once, also after Close.
@@ -70,15 +71,16 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void Abandon(uint64_t call_id);
   void AbandonStep(const StepTag& step);
 
-  // No event of this connection runs after it returns.
+  // Closes the connection. None of its events runs after Close has returned.
   void Close();
 
  private:
   using Shared = std::shared_ptr<ClientConnection>;
 
-  // The events of the two channels. `it` lives when an event begins: Close,
-  // which precedes its release, waits for running events. An event then keeps
-  // `it` alive itself, because it may end the connection.
+  // The events of the two channels. The connection `it` is alive when an event
+  // begins, because Close, which precedes the release of the connection, waits
+  // for running events. Then the event itself keeps `it` alive, because the
+  // event may end the connection.
   class ControlEvents : public WireEvents {
    public:
     explicit ControlEvents(ClientConnection& it) : it_(it) {}
@@ -101,14 +103,15 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   };
 
   void SendHello(ConnectionId control);
-  // An error is the reason to lose the connection; so in MakeConnection.
+  // If this or MakeConnection returns an error, the connection is lost, and the
+  // error is the reason.
   absl::Status ReceiveHelloReply(ConnectionId control, Frames frames);
   absl::Status MakeConnection(ConnectionId control, const HelloReply& reply);
-  // An error means that the other end violated the protocol.
+  // Returns an error if the other end violated the protocol.
   absl::Status Deliver(Incoming incoming);
   void DialBulk();
   void Lose(const absl::Status& why);
-  // Loses the connection after kTimeToReadControl, unless it ends before.
+  // Gives the connection up after kTimeToReadControl, unless it ends earlier.
   void LoseSoon(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // Reports that the other end violated the protocol.
   void Blame(const absl::Status& why);
@@ -131,9 +134,9 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Address bulk_address_ ABSL_GUARDED_BY(mutex_);
   uint64_t bulk_token_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the handshake; after that, of LoseSoon.
+  // The timer of the handshake; after the handshake, the timer of LoseSoon.
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Null until HELLO was answered.
+  // The connection; null until HELLO was answered.
   std::shared_ptr<Connection> connection_ ABSL_GUARDED_BY(mutex_);
 };
 

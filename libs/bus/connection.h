@@ -43,8 +43,8 @@ inline constexpr absl::Duration kTimeToReadControl = absl::Milliseconds(100);
 // in bytes.
 struct ConnectionOptions {
   Wire* wire = nullptr;             // must outlive the connection
-  ReceiveMemory* memory = nullptr;  // likewise; receive buffers of streams
-  Traffic* traffic = nullptr;       // likewise; may be null
+  ReceiveMemory* memory = nullptr;  // receive buffers; must outlive it, too
+  Traffic* traffic = nullptr;       // may be null; must outlive it, too
   ConnectionId control = 0;         // the control channel, in `wire`
   // The size of one control message with its attachments that are not streamed:
   // the maximum that the other end accepts, and that this end accepts.
@@ -52,11 +52,12 @@ struct ConnectionOptions {
   uint64_t max_received_bytes = 0;
   // Streamed bytes that may be in flight at any time, in each direction.
   uint64_t credit_bytes = 0;
-  // What the other end may make this end hold: streamed attachments, and
-  // requests until they are answered (IncomingStreams).
+  // The maximum number of bytes that the other end may make this end hold:
+  // streamed attachments, and requests until they are answered
+  // (IncomingStreams).
   uint64_t max_held_bytes = 0;
-  // Streamed attachments of replies and one-way messages that may wait for the
-  // other end to read them (OutgoingStreams).
+  // The maximum number of bytes of streamed attachments of replies and one-way
+  // messages that may wait for the other end to read them (OutgoingStreams).
   uint64_t max_unsent_bytes = 0;
   // Sizes of one attachment: smaller ones than `inline_bytes` are sent with
   // their message. So are larger ones up to `medium_bytes` while at most
@@ -82,7 +83,8 @@ class Connection {
   explicit Connection(ConnectionOptions options);
   ~Connection();
 
-  // A message to send; `error` only in a reply, which then has no message.
+  // A message to send. Only a reply may have an `error`; then it has no
+  // message.
   struct Outgoing {
     MessageKind kind = MessageKind::kOneWay;
     uint64_t call_id = 0;
@@ -105,18 +107,18 @@ class Connection {
 
   void AttachBulk(ConnectionId bulk);
 
-  // The call was cancelled or has ended: drops its unsent attachments.
+  // Drops the unsent attachments of a call that was cancelled or has ended.
   void Abandon(uint64_t call_id);
-  // The step was aborted: drops unsent attachments of one-way messages for it,
-  // and drops incoming messages for it with their attachments. May miss a
-  // message that is sent or arrives concurrently, as if it came afterwards.
+  // For an aborted step: drops the unsent attachments of its outgoing one-way
+  // messages, and its incoming messages with their attachments. May miss a
+  // message that is sent or arrives concurrently.
   void AbandonStep(const StepTag& step);
 
   // Sends nothing more and releases the memory. The owner must close the Wire's
   // connections.
   void Close();
 
-  // As in IncomingStreams.
+  // Holds bytes of the other end's quota, as IncomingStreams::Hold does.
   absl::Status Hold(uint64_t bytes, uint64_t beyond = 0) {
     return incoming_.Hold(bytes, beyond);
   }
@@ -124,10 +126,11 @@ class Connection {
   uint64_t held_bytes() const { return incoming_.held_bytes(); }
 
  private:
-  // Decides how each attachment is sent.
+  // Returns the envelope of a message. Decides how each of its attachments is
+  // sent.
   Envelope Address(Outgoing& outgoing);
-  // Whether an attachment that is not small is sent with its message; the wire
-  // releases it once it is sent.
+  // Returns whether an attachment that is not small is sent with its message.
+  // The wire releases such an attachment once it is sent.
   bool IsSentWithMessage(Blob& attachment);
   uint64_t NextStream() {
     return next_stream_.fetch_add(1, std::memory_order_relaxed);

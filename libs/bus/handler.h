@@ -22,7 +22,7 @@ class IncomingCall {
  public:
   virtual ~IncomingCall() = default;
   virtual const Peer& peer() const = 0;
-  // When the caller gives up, by this process's clock.
+  // Returns the time at which the caller gives up, by this process's clock.
   virtual absl::Time deadline() const = 0;
   // Cancelled when the caller cancels or gives up, or when the connection is
   // lost.
@@ -30,8 +30,9 @@ class IncomingCall {
   // Answers the call. A reply that the other end does not accept, or that
   // exceeds the limit of unread bytes (RESOURCE_EXHAUSTED), fails the call.
   virtual void Reply(Message reply) = 0;
-  // The same, but a reply that exceeds the limit leaves the call open and
-  // returns the error, so that its owner can fail it with more context.
+  // Answers the call like Reply. However, if the reply exceeds the limit of
+  // unread bytes, returns the error and leaves the call open, so that the
+  // caller can fail it with more context.
   virtual absl::Status TryReply(Message reply) {
     Reply(std::move(reply));
     return absl::OkStatus();
@@ -52,33 +53,34 @@ inline constexpr int kReservedRequests = 1024;
 class Handler {
  public:
   virtual ~Handler() = default;
-  // Whether messages of this method are handled on the reading thread.
+  // Returns whether messages of this method are handled on the reading thread.
   virtual bool IsFast(uint8_t method) const = 0;
-  // The same for a received message: false if it takes long to decode.
+  // Returns whether this received message is handled on the reading thread. A
+  // message of a fast method is not if it takes long to decode.
   virtual bool IsFastMessage(const Message& message) const {
     return IsFast(message.method);
   }
-  // Whether a received request ends work or keeps its sender alive: it is
-  // handled on the control pool, and overtakes messages of its connection that
-  // wait for another pool. Called before IsFastMessage.
+  // Returns whether a received request ends work or keeps its sender alive.
+  // Such a request is handled on the control pool. It overtakes messages of its
+  // connection that wait for another pool. Called before IsFastMessage.
   virtual bool IsControlMessage(const Message& /*message*/) const {
     return false;
   }
-  // Whether requests of this method are still served while new work is refused:
-  // those that end work, or ask about it.
+  // Returns whether requests of this method are still served while new work is
+  // refused. That holds for methods that end work or ask about it.
   virtual bool IsServedWhileDraining(uint8_t /*method*/) const { return false; }
-  // Whether requests of this method end work, or keep the peer a member. They
-  // have a separate quota: twice that of the others, as a step may be aborted
-  // twice, plus kReservedRequests. So a peer at its quota can always send the
-  // request that frees it.
+  // Returns whether requests of this method end work or keep the peer a member.
+  // Such requests have a quota of their own: twice the quota of other requests,
+  // because a step may be aborted twice, plus kReservedRequests. So a peer that
+  // has used up its quota can still send the request that frees it.
   virtual bool HasReserve(uint8_t /*method*/) const { return false; }
-  // Whether the endpoint accepts a connection from this peer while it drains.
-  // Running steps may need it.
+  // Returns whether the endpoint accepts a connection from this peer while it
+  // drains. Running steps may need the connection.
   virtual bool IsAcceptedWhileDraining(const Identity& /*peer*/) const {
     return false;
   }
-  // A peer sent HELLO, for this task and in a supported version. An error
-  // refuses it. Must be fast.
+  // Called when a peer has sent HELLO, for this task and in a supported
+  // version. An error refuses the peer. Must be fast.
   virtual absl::Status OnConnect(const Peer& peer) = 0;
   // Called after all of the peer's messages, those of both channels, when its
   // calls are already cancelled. On the control pool, unless messages wait for
@@ -87,9 +89,10 @@ class Handler {
   virtual void OnDisconnect(const Peer& peer, const absl::Status& why) = 0;
   virtual void OnRequest(std::shared_ptr<IncomingCall> call,
                          Message request) = 0;
-  // A request whose attachments exceeded the limits and were dropped; `which`
-  // is the index of the first of these. The handler must fail it with `why`, to
-  // which it may add information about the attachment. Must be fast.
+  // Called for a request whose attachments exceeded the limits and were
+  // dropped; `which` is the index of the first such attachment. The handler
+  // must fail the call with `why`, to which it may add information about the
+  // attachment. Must be fast.
   virtual void OnRefused(std::shared_ptr<IncomingCall> call,
                          Message /*request*/, size_t /*which*/,
                          const absl::Status& why) {

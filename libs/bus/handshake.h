@@ -32,7 +32,7 @@ struct Hello {
   uint32_t newest_version = kNewestVersion;
   uint32_t oldest_version = kOldestVersion;
   Identity self;
-  std::string destination;  // empty: any
+  std::string destination;  // empty: any task
 };
 Blob EncodeHello(const Hello& hello);
 absl::StatusOr<Hello> DecodeHello(const Blob& body);
@@ -61,7 +61,7 @@ Blob EncodeCredit(uint64_t bytes);
 absl::StatusOr<uint64_t> DecodeCredit(const Blob& body);
 
 Blob EncodeGoodbye(const absl::Status& why);
-// `why` is never OK.
+// Decodes the reason of a Goodbye into *why, which is never OK afterwards.
 absl::Status DecodeGoodbye(const Blob& body, absl::Status* why);
 
 // Returns whether `self` accepts `hello`: FAILED_PRECONDITION if it is from

@@ -39,7 +39,8 @@ namespace weft::bus {
 struct HeartbeatOptions {
   absl::Duration timeout = absl::InfiniteDuration();  // infinite: never asks
   absl::Duration max_busy = absl::InfiniteDuration();
-  // How much later than the other end it asks, in ticks, so that only one asks.
+  // How much later this end asks than the other end, in ticks, so that only one
+  // end asks.
   double ask_delay = 0;
   // Sends a body of kHeartbeatMethod.
   absl::AnyInvocable<void(Blob body) const> send;
@@ -52,8 +53,8 @@ class Heartbeat {
   // `scope` counts its closures and must outlive them.
   Heartbeat(AsyncScope& scope, HeartbeatOptions options);
 
-  // Starts asking. `holder` owns this object; closures keep it alive until
-  // Stop.
+  // Starts asking. `holder` owns this object; closures keep `holder` alive
+  // until Stop.
   void Start(std::shared_ptr<void> holder);
   // Stops asking and answering.
   void Stop();
@@ -77,9 +78,10 @@ class Heartbeat {
   // Returns for how long no closure has started in the compute pool while one
   // waits there.
   absl::Duration ComputeIsStuckFor() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Runs on the control pool: that it runs is what the answer proves.
+  // Answers the other end's question. Runs on the control pool, because an
+  // answer proves that the control pool runs closures.
   void Answer();
-  // Runs on the compute pool, which has thus started a closure.
+  // Notes that the compute pool has started a closure. Runs on that pool.
   void ComputeHasBegun();
   absl::Status ReceiveAnswer(const HeartbeatBody& answer);
 
@@ -92,16 +94,16 @@ class Heartbeat {
   uint64_t last_asked_ ABSL_GUARDED_BY(mutex_) = 0;
   bool waits_ ABSL_GUARDED_BY(mutex_) = false;  // for the answer to last_asked_
   int ticks_waited_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The last question of the other end; 0: it is answered. Never 0 while Answer
-  // is scheduled.
+  // The last question of the other end, or 0 if that is answered. Never 0 while
+  // Answer is scheduled.
   uint64_t to_answer_ ABSL_GUARDED_BY(mutex_) = 0;
   // Whether Answer is scheduled on the control pool, and ComputeHasBegun on the
   // compute pool; each at most once at a time.
   bool answer_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   bool probe_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
-  // No start of a closure in the compute pool is known since then.
+  // The last time at which the compute pool is known to have started a closure.
   absl::Time stuck_since_ ABSL_GUARDED_BY(mutex_);
-  // progress_->num_begun() when that was last checked.
+  // The value of progress_->num_begun() at the last check.
   uint64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
   // Null if the pool does not count; then only the probe shows progress.
   const PoolProgress* const progress_;

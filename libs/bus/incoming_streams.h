@@ -41,7 +41,7 @@ namespace weft::bus {
 struct Incoming {
   Envelope envelope;
   Message message;
-  // Why the attachments were dropped, if they were.
+  // OK, or the reason why the attachments were dropped.
   absl::Status received;
   // The index of the first attachment that exceeded the limits.
   size_t refused = 0;
