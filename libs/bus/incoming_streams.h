@@ -51,18 +51,19 @@ struct Incoming {
 
 class IncomingStreams {
  public:
-  // Returns credit for `window` bytes as they arrive; holds at most `quota`
-  // bytes. `memory` must outlive it. `for_steps` counts one-way messages of
-  // steps that wait for their streams.
+  // At most `window` bytes may be in flight: credit is returned as bytes
+  // arrive. At most `quota` bytes are held. `memory` must outlive this object.
+  // `for_steps` counts one-way messages of steps that wait for their streams.
   IncomingStreams(ReceiveMemory& memory, uint64_t window, uint64_t quota,
                   std::shared_ptr<OpenCount> for_steps = nullptr);
 
-  // Possibly large memory, to be freed on another thread: never by this class,
-  // which is called by reading threads.
+  // Memory that a method has dropped. It may be large, so the caller must free
+  // it on a thread other than a reading thread.
   using Dropped = std::vector<Blob>;
 
-  // Handles a message that names streams. If it is not `wanted`, it never
-  // completes and its streams are dropped. Adds to `dropped` also if it fails.
+  // Handles a message that names streams. A message that is not `wanted` never
+  // completes, and its streams are dropped. May add memory to `dropped` even if
+  // it returns an error.
   absl::StatusOr<std::optional<Incoming>> Expect(ControlMessage message,
                                                  bool wanted, Dropped* dropped);
 
@@ -73,20 +74,20 @@ class IncomingStreams {
   };
   absl::StatusOr<Received> Receive(const Chunk& chunk);
 
-  // Reserves `bytes`; the total may exceed the quota by `beyond`. Returns
-  // RESOURCE_EXHAUSTED if too little is left.
+  // Reserves `bytes` of the quota, which the total may exceed by `beyond`.
+  // Returns RESOURCE_EXHAUSTED if too little is left.
   absl::Status Hold(uint64_t bytes, uint64_t beyond = 0);
-  // Releases what Hold or an Incoming took.
+  // Returns bytes to the quota that Hold or an Incoming took from it.
   void Release(uint64_t bytes);
 
-  // No caller waits for the message of this call any more.
+  // Drops the message of this call, for which no caller waits any more.
   Dropped Abandon(uint64_t call_id);
   // Drops one-way messages of this step. They are never delivered.
   Dropped AbandonStep(const StepTag& step);
   // Releases all memory. No message completes any more.
   Dropped AbandonAll();
 
-  // False: AbandonStep has no effect, for any step.
+  // Returns false if AbandonStep has no effect for any step.
   bool HasSteps() const { return !for_steps_.IsZero(); }
   // The currently used part of the quota.
   uint64_t held_bytes() const;
@@ -109,7 +110,7 @@ class IncomingStreams {
   // Ends the stream for good: its bytes are in place, or never will be.
   void Settle(const std::shared_ptr<Stream>& stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Drops the stream's bytes, including those still to come.
+  // Drops the stream's bytes, including the bytes that have not arrived yet.
   void Discard(Stream* stream, const absl::Status& why, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Fail(const std::shared_ptr<Waiting>& waiting, const absl::Status& why,
@@ -127,7 +128,8 @@ class IncomingStreams {
 
   // Allocates memory for the stream; called by Receive.
   void Reserve(const std::shared_ptr<Stream>& stream, Dropped* dropped);
-  // `dropped` is what Reserve has dropped.
+  // Counts `bytes` of the stream as arrived. `dropped` is the memory that
+  // Reserve has dropped.
   Received Finish(const std::shared_ptr<Stream>& stream, uint64_t bytes,
                   bool given_up, Dropped dropped);
 

@@ -1,7 +1,7 @@
 // LearnedUuid holds the uuid of a cluster for a task that dials and listens
-// before it knows it: the coordinator, which must itself be dialed, sends it.
-// Shared by everything that sends HELLO for the task; each HELLO carries what
-// is known by then.
+// before it knows the uuid. The coordinator sends the uuid, but must be dialed
+// first. All objects that send HELLO for the task share one LearnedUuid; each
+// HELLO carries the uuid if it is known by then.
 //
 // Threads: all methods may be called from any thread.
 #ifndef WEFT_LIBS_BUS_LEARNED_UUID_H_
@@ -15,7 +15,7 @@ namespace weft::bus {
 
 class LearnedUuid {
  public:
-  // Returns an empty string if it is not known yet.
+  // Returns the uuid, or an empty string if it is not known yet.
   std::string Get() const {
     absl::ReaderMutexLock lock(&mutex_);
     return uuid_;

@@ -1,6 +1,6 @@
-// Message is what the bus sends; Identity and Peer are its ends; ReceiveMemory
-// allocates receive buffers for large attachments. transport.h has the
-// contract.
+// Message is a message of the bus. Identity and Peer describe the ends of a
+// connection. ReceiveMemory allocates receive buffers for large attachments.
+// transport.h has the contract.
 //
 // Threads: values; a Blob may be shared by threads.
 #ifndef WEFT_LIBS_BUS_MESSAGE_H_
@@ -19,7 +19,8 @@
 
 namespace weft::bus {
 
-// A step of a master, as its messages carry it. The bus only compares it.
+// StepTag identifies the step for which a message is sent. The bus only
+// compares tags.
 struct StepTag {
   uint64_t master_incarnation = 0;  // 0: no step
   uint64_t step = 0;
@@ -30,28 +31,29 @@ struct StepTag {
 struct Message {
   // The type of the body: a number of schemas::Body (schemas/body.fbs).
   uint8_t method = 0;
-  // A FlatBuffer; the bus does not interpret it.
+  // The content, a FlatBuffer, which the bus does not interpret.
   Blob body;
   // The attachments that the body refers to by index. Small ones are sent with
   // the message, large ones are streamed.
   std::vector<Blob> attachments;
-  // Of a one-way message: the step that it is sent for. When that step is
-  // aborted, either end can drop attachments in flight (AbandonStep).
+  // The step for which a one-way message is sent. When the step is aborted,
+  // either end can drop attachments in flight (AbandonStep).
   StepTag step = {};
 };
 
-// Errors are sent with their code, text, derived mark, and these payloads: the
-// node and the task that failed.
+// The payloads with which an error is sent, beside its code, its text and its
+// derived mark: the node and the task that failed.
 inline constexpr absl::string_view kErrorNodePayload = "weft/node";
 inline constexpr absl::string_view kErrorTaskPayload = "weft/task";
 
 // The identity of one end of a connection, as sent in HELLO.
 struct Identity {
-  std::string cluster_uuid;  // empty: any
+  std::string cluster_uuid;  // empty: any cluster
   std::string task;          // "/job:ps/task:0"; empty: a client
   uint64_t incarnation = 0;  // drawn at each start; never 0
   uint64_t op_fingerprint = 0;
-  // Only of the own end: where `cluster_uuid` will be found; may be null.
+  // Provides `cluster_uuid` when it becomes known. Set only for the own end;
+  // may be null.
   std::shared_ptr<const LearnedUuid> learned_uuid;
 };
 
@@ -74,8 +76,8 @@ class SharedFlag {
 struct Peer {
   uint64_t id = 0;  // of this connection; unique in its Endpoint; never 0
   Identity identity;
-  // Set by the handler when the connection has carried a message that its loss
-  // may affect.
+  // Set by the handler once the connection has carried a message whose effect
+  // depends on the connection, so that the loss of the connection matters.
   SharedFlag is_used = {};
 };
 
@@ -87,7 +89,8 @@ class ReceiveMemory {
     std::shared_ptr<const void> owner;
     char* data = nullptr;
   };
-  // Returns RESOURCE_EXHAUSTED if there is no memory. Any thread.
+  // Allocates a buffer; RESOURCE_EXHAUSTED if there is no memory. May be called
+  // from any thread.
   virtual absl::StatusOr<Buffer> Reserve(uint64_t bytes) = 0;
 };
 

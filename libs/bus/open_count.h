@@ -14,7 +14,7 @@ namespace weft::bus {
 
 class OpenCount {
  public:
-  // `total` also counts these items. May be null.
+  // `total` also counts the items of this object. It may be null.
   explicit OpenCount(std::shared_ptr<OpenCount> total = nullptr)
       : total_(std::move(total)) {}
 
@@ -22,7 +22,7 @@ class OpenCount {
     count_.fetch_add(change, std::memory_order_relaxed);
     if (total_ != nullptr) total_->Add(change);
   }
-  // May miss a concurrent Add.
+  // Returns whether no item is open. May miss a concurrent Add.
   bool IsZero() const { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:

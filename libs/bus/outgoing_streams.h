@@ -43,26 +43,28 @@ class OutgoingStreams {
     uint64_t call_id = 0;  // 0: no call
     StepTag step;
   };
-  // `counts`: quota was reserved for its bytes.
+  // Adds a stream. `counts` says whether quota was reserved for its bytes.
   void Add(uint64_t stream, const Source& source, Parts parts, bool counts);
 
-  // Returns the next chunk to send; false if there is none, or no credit for
-  // it.
+  // Sets *chunk to the next chunk to send. Returns false if there is no chunk,
+  // or no credit for it.
   bool Next(Frames* chunk);
 
-  // Returns INVALID_ARGUMENT if it is more than was in flight.
+  // Adds credit that the receiver has returned. INVALID_ARGUMENT if it is more
+  // than was in flight.
   absl::Status AddCredit(uint64_t bytes);
 
-  // Possibly large memory, to be freed on another thread.
+  // Memory that a method has dropped. It may be large, so the caller must free
+  // it on a thread other than a reading thread.
   using Dropped = std::vector<Parts>;
   // Drops the unsent part of the call's streams.
   Dropped Abandon(uint64_t call_id);
-  // Likewise for one-way messages of this step.
+  // Drops the unsent part of the streams of this step's one-way messages.
   Dropped AbandonStep(const StepTag& step);
   Dropped AbandonAll();
 
   bool IsEmpty() const;
-  // False: AbandonStep has no effect, for any step.
+  // Returns false if AbandonStep has no effect for any step.
   bool HasSteps() const { return !for_steps_.IsZero(); }
   // The bytes reserved and not yet sent or abandoned.
   uint64_t unsent_bytes() const;
@@ -72,8 +74,8 @@ class OutgoingStreams {
     uint64_t id = 0;
     Source source;
     Parts parts;
-    size_t part = 0;            // the next to be sent
-    uint64_t sent_of_part = 0;  // of its bytes
+    size_t part = 0;            // index of the part to send next
+    uint64_t sent_of_part = 0;  // number of sent bytes of that part
     uint64_t total = 0;
     uint64_t sent = 0;
     uint64_t unsent = 0;  // counted in unsent_; all of it or none
@@ -81,7 +83,7 @@ class OutgoingStreams {
   };
 
   Dropped AbandonIf(absl::FunctionRef<bool(const Source&)> is_meant);
-  // The stream has ended, or was abandoned.
+  // Counts a stream that has ended or was abandoned.
   void CountEnd(const Stream& stream) {
     if (stream.source.step != StepTag()) for_steps_.Add(-1);
   }
@@ -89,9 +91,9 @@ class OutgoingStreams {
   static Blob TakeBytes(Stream& stream, uint64_t size);
 
   const size_t chunk_bytes_;
-  OpenCount for_steps_;  // streams of a step
+  OpenCount for_steps_;  // counts the streams that belong to steps
   mutable absl::Mutex mutex_;
-  // The first is sent next.
+  // The streams that have unsent bytes. The first one is sent next.
   std::deque<Stream> streams_ ABSL_GUARDED_BY(mutex_);
   uint64_t credit_ ABSL_GUARDED_BY(mutex_);
   const uint64_t credit_bytes_;

@@ -23,7 +23,7 @@ namespace weft::bus {
 
 class RequestCount {
  public:
-  // Its requests also count in `all`, unless that is null.
+  // `all` also counts the requests of this object. It may be null.
   explicit RequestCount(std::shared_ptr<RequestCount> all = nullptr)
       : all_(std::move(all)) {}
 

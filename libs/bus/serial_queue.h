@@ -22,7 +22,8 @@ class SerialQueue {
   // the owner of the queue.
   explicit SerialQueue(AsyncScope& scope) : scope_(scope) {}
 
-  // `holder` owns this queue.
+  // Adds a closure. `holder`, which owns this queue, lives until the closure
+  // has run.
   void Push(std::shared_ptr<void> holder, Scheduler::Closure closure) {
     {
       absl::MutexLock lock(&mutex_);
@@ -33,7 +34,7 @@ class SerialQueue {
     scope_.Schedule([this, holder = std::move(holder)]() mutable { Run(); });
   }
 
-  // Whether no closure runs or waits.
+  // Returns whether no closure runs or waits.
   bool IsIdle() const {
     absl::MutexLock lock(&mutex_);
     return !running_;

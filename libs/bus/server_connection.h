@@ -45,10 +45,10 @@ struct ServerContext {
   AsyncScope* scope = nullptr;
   std::shared_ptr<Reclaimer> reclaimer;
   uint16_t bulk_port = 0;
-  // Of clients.
+  // The numbers of open requests of the clients.
   const std::shared_ptr<RequestCounts> request_counts =
       std::make_shared<RequestCounts>();
-  // Incoming messages of steps.
+  // The number of incoming messages of steps that wait for their attachments.
   const std::shared_ptr<OpenCount> incoming_for_steps =
       std::make_shared<OpenCount>();
   std::atomic<bool> draining{false};
@@ -58,21 +58,22 @@ struct ServerContext {
 
 class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
-  // `is_one_too_many`: the connection exceeds the limit and is refused.
+  // If `is_one_too_many`, the connection exceeds the limit of connections and
+  // is refused.
   ServerConnection(ServerContext& context, ConnectionId control,
                    uint64_t peer_id, uint64_t bulk_token, bool is_one_too_many);
 
   // Drops the peer if it does not send HELLO in time.
   void StartTimer();
 
-  // An error means that the peer violated the protocol and must be
-  // disconnected.
+  // Handles a message of one channel. An error means that the peer violated the
+  // protocol and must be disconnected.
   absl::Status OnControl(Frames frames);
   absl::Status OnBulk(const Frames& frames);
-  // Returns false if there already is one.
+  // Attaches the bulk channel. Returns false if the connection already has one.
   bool AttachBulk(ConnectionId bulk);
-  // The attached bulk channel has ended: disconnects after kTimeToReadControl,
-  // unless the connection ends before.
+  // Called when the attached bulk channel has ended. Disconnects the peer after
+  // kTimeToReadControl, unless the connection ends earlier.
   void OnBulkEnded(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // On the control pool, cancels the calls, closes the Wire's connections and
@@ -81,7 +82,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // and releases its reference: the caller must hold one of its own.
   void Disconnect(const absl::Status& why, bool goodbye = false);
 
-  // The step was aborted.
+  // Drops the messages and attachments of an aborted step.
   void AbandonStep(const StepTag& step) { connection_.AbandonStep(step); }
 
   ConnectionId control() const { return control_; }
@@ -103,7 +104,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   absl::Status OnRequest(Incoming incoming);
   absl::Status OnOneWay(Incoming incoming);
   void OnCancel(uint64_t call_id);
-  // Whether the caller has cancelled the call, which may be answered already.
+  // Returns whether the caller has cancelled the call, which may already be
+  // answered.
   bool IsCancelled(const Call& call) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts what the request continues to take of the peer's quota. If that is
   // too much, drops the attachments and returns the error for the caller.
@@ -154,7 +156,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   mutable absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
   ConnectionId bulk_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the handshake; after that, of OnBulkEnded.
+  // The timer of the handshake; after the handshake, the timer of OnBulkEnded.
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
   // The peer's unanswered calls. Ordered, so that a simulation can be repeated.
   Calls calls_ ABSL_GUARDED_BY(mutex_);

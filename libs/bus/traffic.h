@@ -21,7 +21,8 @@ struct Traffic {
       bytes.Add(message_bytes);
     }
   };
-  // Handed to the wire: messages lost with a connection count as well.
+  // Counts the messages handed to the wire, including those that are lost with
+  // their connection.
   Direction sent;
   Direction received;
   alignas(64) Counter connections_opened;  // dialed and accepted

@@ -67,7 +67,8 @@ namespace weft::bus {
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
-  // With the assigned port if 0 was requested.
+  // Returns the address at which the endpoint listens, with the assigned port
+  // if port 0 was requested.
   virtual const Address& address() const = 0;
   // Refuses new connections and requests (UNAVAILABLE, "is shutting down"),
   // except for those that the handler still accepts and serves. Running

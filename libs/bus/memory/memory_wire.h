@@ -10,12 +10,12 @@
 //   ... a Transport over each ...
 //   network.Kill("ps");
 //
-// Each event of a connection is a closure of the Scheduler's compute pool, so
+// Each event of a connection is a closure of the Scheduler's compute pool. So
 // under a SimulatedScheduler a seed decides how connections overtake each
-// other, also the control and the bulk channel of one pair of processes, as if
-// each had a reading thread; the events of one end of a connection keep their
-// order. Works with real threads, too. Any host name may be listened at; the
-// network assigns ports.
+// other, including the control and the bulk channel of one pair of processes.
+// The events of one end of a connection keep their order. MemoryWire works with
+// real threads, too. A process may listen at any host name; the network assigns
+// the port.
 //
 // Threads: all methods may be called from any thread.
 #ifndef WEFT_LIBS_BUS_MEMORY_MEMORY_WIRE_H_
@@ -34,7 +34,7 @@ namespace weft::bus {
 
 // A message about to arrive, as passed to the network's hook.
 struct MessageInfo {
-  std::string from;  // names of wires
+  std::string from;  // the names of the two processes' wires
   std::string to;
   ChannelKind channel_kind = ChannelKind::kControl;
   uint64_t connection = 0;  // the network's number, the same in both directions
@@ -51,41 +51,43 @@ enum class Fate {
 
 struct HookResult {
   Fate fate = Fate::kDeliver;
-  // Counted from the time of sending; later messages of the connection wait as
-  // well.
+  // How long after its sending the message arrives. Later messages of the
+  // connection wait as well.
   absl::Duration delay = absl::ZeroDuration();
 };
 
 class MemoryNetwork {
  public:
-  // Runs before each message arrives, in order within one direction of a
-  // connection, without a lock held; with real threads, for several connections
-  // at once.
+  // A function that is called before each message arrives, without a lock held.
+  // The calls for one direction of a connection are in order. With real
+  // threads, calls for several connections may be concurrent.
   using Hook = absl::AnyInvocable<HookResult(const MessageInfo&)>;
 
   // `scheduler` must outlive the network, and the network its wires.
   explicit MemoryNetwork(Scheduler& scheduler);
   ~MemoryNetwork();
 
-  // Must be set before the first message, or when no message is in flight.
+  // Sets the hook. Must be called before the first message is sent, or while no
+  // message is in flight.
   void set_hook(Hook hook);
 
-  // The process dies: its wire receives nothing any more, not even the end of
-  // its connections, and sends nothing. The connections close at their other
+  // Lets a process die. Its wire sends nothing more, and receives nothing more,
+  // not even the end of its connections. The connections close at their other
   // ends. Messages in flight are lost. The name may be used again.
   void Kill(const std::string& name);
   // Delivers the end of their connections to the dead processes called `name`,
   // so that their remains can be destroyed.
   void Reap(const std::string& name);
 
-  // Loses every connection between the two, at both ends; they may dial again.
+  // Loses every connection between two processes, at both ends. The processes
+  // may dial again.
   void Cut(const std::string& a, const std::string& b);
 
-  // Silence: everything in flight between the two (also the end of a connection
-  // and the answer to a dial) waits until Heal. Only timers detect it earlier.
-  // Cut reports the loss, as heartbeats would.
+  // Holds everything in flight between two processes until Heal, including the
+  // end of a connection and the answer to a dial. Until then only timers can
+  // detect the silence. Cut reports the loss, as heartbeats would.
   void Partition(const std::string& a, const std::string& b);
-  // In one direction only.
+  // Like Partition, for one direction only.
   void PartitionOneWay(const std::string& from, const std::string& to);
   void Heal(const std::string& a, const std::string& b);
 
