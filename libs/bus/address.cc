@@ -20,7 +20,8 @@ absl::Status Invalid(absl::string_view text, absl::string_view what) {
                    "; write host:port, [IPv6]:port or zmq://host:port"));
 }
 
-// Returns "grpc://" of "grpc://host:80"; empty if there is none.
+// Returns the scheme of an address: "grpc://" of "grpc://host:80". Empty if the
+// address has no scheme.
 absl::string_view SchemeOf(absl::string_view text) {
   const size_t end = text.find("://");
   return end == absl::string_view::npos ? "" : text.substr(0, end + 3);

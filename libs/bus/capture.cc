@@ -11,7 +11,7 @@
 namespace weft::bus {
 namespace {
 
-// Numbers are little endian, as this machine's are.
+// Appends a number to `out`, in little endian like all numbers of a capture.
 template <typename T>
 void Put(T number, std::string& out) {
   out.append(reinterpret_cast<const char*>(&number), sizeof(number));
@@ -22,7 +22,7 @@ absl::Status CutShort(size_t left) {
       "the capture ends within a message, ", left, " bytes after its begin"));
 }
 
-// Takes numbers and bytes from the front.
+// Cursor takes numbers and bytes from the front of a capture.
 class Cursor {
  public:
   explicit Cursor(absl::string_view bytes) : left_(bytes) {}

@@ -4,7 +4,8 @@
 
 namespace weft::bus {
 
-// Forwards the wire's events to their receiver.
+// CapturingEvents records the messages among the wire's events, and forwards
+// the events to their receiver.
 class CapturingWire::CapturingEvents : public WireEvents {
  public:
   CapturingEvents(CapturingWire& wire, WireEvents& events,

@@ -21,7 +21,7 @@ absl::Status ChannelClosed() {
   return absl::CancelledError("The channel was closed");
 }
 
-// A call without its answer.
+// A call that was sent and is not answered yet.
 struct Pending {
   Channel::Callback callback;
   Scheduler::TimerId timer = 0;
@@ -50,7 +50,7 @@ class WireChannel : public Channel, public ClientConnectionOwner {
 
   ~WireChannel() override;
 
-  // Makes the first attempt.
+  // Starts the first attempt to connect.
   void Start() { Dial(); }
 
   CallId Call(Message request, const CallOptions& options,
@@ -108,7 +108,7 @@ class WireChannel : public Channel, public ClientConnectionOwner {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration NextDelay() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time Now() const { return context_.parts.scheduler->clock().Now(); }
-  // Sends what waits; then the channel is up.
+  // Sends the calls that wait for a connection; then the channel is up.
   void Flush(const Shared& connection);
   void SendRequest(const Shared& connection, CallId call, absl::Time deadline,
                    Message request);
@@ -122,8 +122,9 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   void Finish(Pending pending, absl::StatusOr<Message> result);
   void FailAll(PendingMap pending, const absl::Status& why);
   absl::Status NotConnected() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes those of waiting_ that no other connection will send: all after a
-  // refusal, else those that came during the flush and require this connection.
+  // Takes the calls out of waiting_ that no later connection will send. After a
+  // refusal these are all; otherwise, those that were made during the flush and
+  // require this connection.
   WaitingMap TakeWaitingInVain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   AsyncScope scope_;
@@ -143,8 +144,8 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   WaitingMap waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A task closes its channels when it stops. The peer must be able to
-// distinguish that from a loss, even if it dials no connection itself.
+// A task that stops closes its channels. The goodbye lets the peer distinguish
+// that from a loss, even if the peer has no connection of its own to the task.
 void WireChannel::SayGoodbye(ClientConnection& connection) const {
   if (context_.self.task.empty()) return;
   Connection::Outgoing outgoing;
@@ -210,7 +211,7 @@ void WireChannel::DialLater() {
   absl::MutexLock lock(&mutex_);
   if (!HasNone()) return;
   absl::Duration delay = NextDelay();
-  // Between half of the delay and all of it.
+  // Waits for a random time between half of the delay and all of it.
   delay -= delay / 2 * (static_cast<double>(chance % 1024) / 1024);
   redial_ = scope_.ScheduleAt(Now() + delay, [this] { Dial(); });
 }
@@ -287,8 +288,8 @@ Channel::CallId WireChannel::Call(Message request, const CallOptions& options,
       error = NotConnected();
     }
   }
-  // With an error, `pending` was not moved from. With a connection, `request`
-  // was not.
+  // If there is an error, `pending` was not moved from; if there is a
+  // connection, `request` was not.
   // NOLINTBEGIN(bugprone-use-after-move)
   if (!error.ok()) {
     CallLater(std::move(pending.callback), error);
@@ -379,7 +380,7 @@ void WireChannel::TellPeer(CallId call) {
   Connection::Outgoing outgoing;
   outgoing.kind = MessageKind::kCancel;
   outgoing.call_id = call;
-  // If it fails, the connection is closing, which cancels the call as well.
+  // If this fails, the connection is closing, which cancels the call as well.
   (void)connection->Send(std::move(outgoing));
   connection->Abandon(call);
 }
@@ -410,7 +411,8 @@ void WireChannel::EndConnection(uint64_t connection, const absl::Status& why) {
   Shared ended;
   {
     absl::MutexLock lock(&mutex_);
-    // The number of a lost connection stays until the next one.
+    // connection_number_ may be the number of a lost connection: it stays until
+    // the next connection.
     if (!HasGreeted() || connection != connection_number_) return;
     ended = connection_;
   }
@@ -503,8 +505,9 @@ void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
     waiting = TakeWaitingInVain();
     unsent = NotConnected();
   }
-  // Not on this thread: it may run an event, where Close does not wait for the
-  // events of the other channel. What follows must come after all events.
+  // The rest must come after all events of the connection. It runs on another
+  // thread, because this thread may run an event, where Close does not wait for
+  // the events of the other channel.
   scope_.Schedule(
       Pool::kControl,
       [this, connection, loss = std::move(loss), pending = std::move(pending),

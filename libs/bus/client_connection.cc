@@ -10,7 +10,7 @@
 namespace weft::bus {
 namespace {
 
-// The id of HELLO; calls have larger ones.
+// The call id of HELLO; calls have larger ids.
 constexpr uint64_t kHelloCall = 1;
 
 absl::Status Unavailable(const Address& address, absl::string_view what) {
@@ -71,7 +71,7 @@ void ClientConnection::SendHello(ConnectionId control) {
   envelope.kind = MessageKind::kRequest;
   envelope.method = kHelloMethod;
   envelope.call_id = kHelloCall;
-  // If it fails, OnClose follows.
+  // If this fails, OnClose follows.
   (void)context_.parts.wire->Send(
       control, {EncodeEnvelope(envelope), EncodeHello(hello)});
 }
@@ -152,8 +152,8 @@ void ClientConnection::DialBulk() {
     bulk_ = bulk;
   }
   if (!closed) return;
-  // This may run in an event, where Close does not wait for the other channel's
-  // events.
+  // Close runs on another thread, because this thread may run an event, where
+  // Close does not wait for the other channel's events.
   context_.scope->Schedule(
       Pool::kControl, [self, bulk] { self->context_.parts.wire->Close(bulk); });
 }
@@ -236,7 +236,8 @@ absl::Status ClientConnection::LogInvalid(const absl::Status& why) const {
                      "Closing the connection to ", context_.address.ToString(),
                      ": ", why.message())] { logger->Warning(line); });
   }
-  // Not the caller's fault, and may succeed next time.
+  // The invalid message is not the caller's fault, and the next attempt may
+  // succeed: so the error is UNAVAILABLE.
   return Unavailable(context_.address, absl::StrCat("said: ", why.message()));
 }
 
@@ -284,14 +285,15 @@ void ClientConnection::BulkEvents::OnOpen(ConnectionId connection) {
   uint64_t token = 0;
   {
     absl::MutexLock lock(&self->mutex_);
-    // Close or DialBulk closes this bulk connection.
+    // If this object is closed, Close or DialBulk closes the bulk connection.
     if (self->closed_) return;
-    // DialBulk may not have set it yet.
+    // DialBulk may not have set bulk_ yet.
     self->bulk_ = connection;
     token = self->bulk_token_;
   }
-  // Stream 0 is none: its offset is the token, which tells the other end whose
-  // bulk channel this is. If it fails, OnClose follows.
+  // A chunk of stream 0 belongs to no stream: its offset is the token that
+  // tells the other end to which connection this bulk channel belongs. If Send
+  // fails, OnClose follows.
   (void)self->context_.parts.wire->Send(connection,
                                         {EncodeChunkHeader({0, token, 0})});
   self->connection()->AttachBulk(connection);

@@ -22,7 +22,7 @@ absl::Status TooLarge(uint64_t size, uint64_t limit) {
       " that the other end accepts; send large data as attachments"));
 }
 
-// Owns an inline attachment, and counts it until it is sent.
+// OnItsWay owns an inline attachment, and counts it until it is sent.
 struct OnItsWay {
   OnItsWay(std::shared_ptr<const void> attachment, uint64_t size,
            std::shared_ptr<std::atomic<uint64_t>> sum)
@@ -64,7 +64,8 @@ void Connection::CountReceived(uint64_t size) const {
 
 bool Connection::IsSentWithMessage(Blob& attachment) {
   const uint64_t size = attachment.size();
-  // Without an owner it would be copied, and released at once.
+  // An attachment without an owner would be copied, and the count would end at
+  // once.
   if (size > options_.medium_bytes || attachment.owner() == nullptr) {
     return false;
   }
@@ -85,10 +86,11 @@ Envelope Connection::Address(Outgoing& outgoing) {
   if (outgoing.kind == MessageKind::kOneWay) {
     envelope.step = outgoing.message.step;
   }
-  // Many small ones together are large as well.
+  // Many small attachments together are large as well, so their total within
+  // the message is limited, too.
   uint64_t room = options_.max_sent_bytes / 2;
   size_t num_frames = 0, num_own = 0;
-  // The stream that several attachments share.
+  // The number of the stream that several attachments share, and its size.
   uint64_t shared = 0, shared_bytes = 0;
   for (Blob& attachment : outgoing.message.attachments) {
     const uint64_t size = attachment.size();
@@ -166,7 +168,8 @@ absl::Status Connection::Send(Outgoing outgoing) {
   if (size > options_.max_sent_bytes) {
     return TooLarge(size, options_.max_sent_bytes);
   }
-  // The caller holds what it sends anyway, until it has its answer.
+  // A request does not count, because its caller keeps the data anyway until
+  // the request is answered.
   const bool counts = outgoing.kind != MessageKind::kRequest;
   const uint64_t reserved = counts ? streamed : 0;
   if (streamed > 0) RETURN_IF_ERROR(outgoing_.Reserve(reserved, num_streams));
@@ -237,7 +240,7 @@ absl::Status Connection::ReceiveBulk(const Frames& frames, Deliver deliver) {
     envelope.method = kCreditMethod;
     Frames credit = {EncodeEnvelope(envelope), EncodeCredit(received.credit)};
     const uint64_t size = SizeOf(credit);
-    // If it fails, the connection is closing anyway.
+    // If this fails, the connection is closing anyway.
     (void)SendFrames(options_.control, std::move(credit), size);
   }
   if (!received.complete.has_value()) return absl::OkStatus();

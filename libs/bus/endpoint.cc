@@ -43,7 +43,7 @@ class WireEndpoint : public Endpoint {
     DisconnectAll(why);
     control_listener_.reset();
     bulk_listener_.reset();
-    // Connections that came meanwhile.
+    // Disconnects the connections that were accepted meanwhile.
     DisconnectAll(why);
     CancelBulkTimers();
     scope_.Wait();
@@ -65,7 +65,8 @@ class WireEndpoint : public Endpoint {
 
   const Address& address() const override { return address_; }
   void Drain() override { context_.draining.store(true); }
-  // Usually nothing is being received. (Nothing of a step is sent here.)
+  // Drops the step's incoming messages. Usually there are none. An endpoint
+  // sends no messages of steps.
   void AbandonStep(const StepTag& step) override {
     if (context_.incoming_for_steps->IsZero()) return;
     for (const Shared& connection : Connections()) {
@@ -120,7 +121,8 @@ class WireEndpoint : public Endpoint {
     WireEndpoint& endpoint_;
   };
 
-  // A bulk connection; its owner is known once it has sent its token.
+  // A bulk connection. Its owner is known once the connection has sent its
+  // token.
   struct BulkConnection {
     Shared owner;
     Scheduler::TimerId timer = 0;
@@ -155,7 +157,7 @@ class WireEndpoint : public Endpoint {
     if (!status.ok()) Drop(*connection, status);
   }
 
-  // The peer has violated the protocol.
+  // Disconnects a peer that has violated the protocol.
   void Drop(ServerConnection& connection, const absl::Status& why) {
     const std::string& task = connection.peer().identity.task;
     broken_rules_.Log(

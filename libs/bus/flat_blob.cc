@@ -31,7 +31,8 @@ void UnpackPayload(const String* text, absl::string_view name,
 
 Offset<schemas::Error> PackError(flatbuffers::FlatBufferBuilder& builder,
                                  const absl::Status& status) {
-  // The texts may be of any length; a message has a limit.
+  // Shortens the text, because an error text may have any length but a message
+  // may not.
   const auto text =
       builder.CreateString(ShortenText(status.message(), kMaxErrorText));
   const auto node = PackPayload(builder, status, kErrorNodePayload);

@@ -20,9 +20,9 @@ static_assert(kHeartbeatMethod == static_cast<int>(schemas::Body::Heartbeat));
 static_assert(kCreditMethod == static_cast<int>(schemas::Body::Credit));
 static_assert(kGoodbyeMethod == static_cast<int>(schemas::Body::Goodbye));
 
-// Longer names are invalid.
+// The maximum length of a name; a longer name is invalid.
 constexpr size_t kMaxName = 1024;
-// Larger windows would only overflow sums.
+// The maximum credit. A larger one would only make sums overflow.
 constexpr uint64_t kMaxCredit = uint64_t{1} << 40;
 
 constexpr absl::string_view kReplica = "/replica:0";
@@ -44,7 +44,7 @@ Offset<schemas::Task> PackTask(flatbuffers::FlatBufferBuilder& builder,
     job = name.substr(5, split - 5);
     absl::ConsumeSuffix(&job, kReplica);
   }
-  // Only names that are restored exactly.
+  // Splits only names that the other end restores exactly.
   if (index < 0 || name != NameOf(job, index)) {
     job = name;
     index = -1;

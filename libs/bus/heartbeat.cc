@@ -78,9 +78,9 @@ void Heartbeat::PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence) {
   absl::MutexLock lock(&mutex_);
   if (stopped_) return;
   to_answer_ = sequence;
-  // The pool has run the timer that sends the question. The second and later
-  // ones also show that the reader is alive: it has read the answer to the
-  // first.
+  // A question shows that the other end's control pool has run a timer. The
+  // second and later questions also show that its reading thread is alive,
+  // because it has read the answer to the question before.
   if (sequence > 1) heard_ = Now();
   if (!std::exchange(probe_scheduled_, true)) {
     stuck_since_ = Now();

@@ -17,7 +17,8 @@ bool IsOfStep(const Envelope& envelope) {
 
 }  // namespace
 
-// Bytes being received: of one attachment, or of several, one after the other.
+// A stream that is being received: the bytes of one attachment, or of several
+// attachments one after the other.
 struct IncomingStreams::Stream {
   uint64_t id = 0;
   uint64_t total = 0;
@@ -29,8 +30,8 @@ struct IncomingStreams::Stream {
   ReceiveMemory::Buffer room;
   absl::Status refused;  // why its bytes are discarded
   std::shared_ptr<Waiting> message;
-  // The attachments of the message that use it: those of [first, last) that
-  // name it.
+  // The attachments that use the stream are those of the message's attachments
+  // [first, last) that name it.
   size_t first = 0;
   size_t last = 0;
 };
@@ -45,7 +46,7 @@ struct IncomingStreams::Waiting {
   Waiting& operator=(const Waiting&) = delete;
 
   Incoming incoming;
-  size_t num_open = 0;  // streams
+  size_t num_open = 0;  // number of streams that have not ended
   uint64_t held = 0;    // counted in held_
   bool taken = false;
   OpenCount* count = nullptr;  // the counter of the step that includes it
@@ -225,7 +226,7 @@ void IncomingStreams::Fail(const std::shared_ptr<Waiting>& waiting,
     dropped->push_back(std::move(blob));
   }
   incoming.message.attachments.clear();
-  // No message will use it.
+  // The message will not be delivered, so its body is dropped.
   if (waiting->taken) {
     dropped->push_back(std::exchange(incoming.message.body, Blob()));
   }
@@ -321,15 +322,16 @@ IncomingStreams::Received IncomingStreams::Finish(
     return received;
   }
   stream->received += bytes;
-  // Only when the bytes are in place: a message that names the stream may come
-  // on the other channel at any time.
+  // Marks the end of the stream only when its bytes are in place, because a
+  // message that names the stream may arrive on the other channel at any time.
   stream->ended = given_up || stream->received == stream->total;
   owed_credit_ += bytes;
   if (owed_credit_ >= (window_ + 3) / 4) {
     received.credit = std::exchange(owed_credit_, 0);
   }
   if (stream->ended && stream->received < stream->total) {
-    // Derived: the reason for the failure is the sender's to report.
+    // The error is marked as derived, because the sender reports the reason for
+    // the failure.
     Discard(stream.get(),
             MarkDerived(absl::CancelledError("Its sender gave it up")),
             &dropped);
@@ -387,7 +389,7 @@ IncomingStreams::Dropped IncomingStreams::AbandonAll() {
   streams.swap(streams_);
   for (const auto& [id, stream] : streams) {
     dropped.push_back(Blob(std::move(stream->room.owner), nullptr, 0));
-    stream->room = {};  // a chunk may be about to be written to it
+    stream->room = {};  // a chunk may be about to be written to the room
     if (stream->message == nullptr) continue;
     for (Blob& blob : stream->message->incoming.message.attachments) {
       dropped.push_back(std::exchange(blob, Blob()));

@@ -10,8 +10,8 @@
 
 namespace weft::bus {
 
-// Chunks of at most half the window, so that one can be in flight while the
-// credit of another returns.
+// A chunk has at most half of the credit, so that one chunk can be in flight
+// while the credit of another one returns.
 OutgoingStreams::OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes,
                                  uint64_t max_unsent_bytes)
     : chunk_bytes_(std::max<uint64_t>(
@@ -59,7 +59,7 @@ void OutgoingStreams::Add(uint64_t stream, const Source& source, Parts parts,
   streams_.push_back(std::move(added));
 }
 
-// A view if one part has all of them, else a copy.
+// Returns a view if one part contains all of the bytes, otherwise a copy.
 Blob OutgoingStreams::TakeBytes(Stream& stream, uint64_t size) {
   stream.sent += size;
   std::string joined;
@@ -70,7 +70,7 @@ Blob OutgoingStreams::TakeBytes(Stream& stream, uint64_t size) {
     const Blob bytes = part.Part(stream.sent_of_part, taken);
     stream.sent_of_part += taken;
     if (taken == left) {
-      // Sent: it need not be kept until the others are.
+      // The part is sent, so it need not be kept until the others are sent.
       stream.parts[stream.part++] = Blob();
       stream.sent_of_part = 0;
     }

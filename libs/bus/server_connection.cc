@@ -12,7 +12,7 @@
 namespace weft::bus {
 namespace {
 
-// Smaller requests are limited by their number.
+// Requests of fewer bytes than this are limited only by their number.
 constexpr uint64_t kUncountedBytes = 4 << 10;
 // The reserve for requests that end work holds this many messages of the
 // largest size.
@@ -111,7 +111,8 @@ class ServerConnection::Call : public IncomingCall {
 
   uint64_t id() const { return id_; }
   bool has_reserve() const { return has_reserve_; }
-  // Returns whether it counts among its peer's requests until it is answered.
+  // Returns whether the call still counts among its peer's requests, and ends
+  // that.
   bool TakeCounts() { return std::exchange(counts_, false); }
   // Called before cancellation() is cancelled, which happens later on a pool.
   void set_cancelled() { is_cancelled_.store(true); }
@@ -119,7 +120,7 @@ class ServerConnection::Call : public IncomingCall {
   // Bytes taken from the peer's quota; set before the handler gets the call.
   void set_held(uint64_t held) { held_ = held; }
   uint64_t TakeHeld() { return std::exchange(held_, 0); }
-  // Bytes taken from the reserve; likewise.
+  // Bytes taken from the reserve; set before the handler gets the call.
   void set_reserved(uint64_t reserved) { reserved_ = reserved; }
   uint64_t TakeReserved() { return std::exchange(reserved_, 0); }
 
@@ -296,7 +297,8 @@ void ServerConnection::Accept(uint64_t call_id) {
   }
   context_.scope->CancelTimer(timer);
   if (late) {
-    // Disconnected while the handler was being notified of the connection.
+    // The peer was disconnected while the handler was being notified of the
+    // connection.
     context_.handler->OnDisconnect(peer_, disconnect_reason_);
     return;
   }
@@ -312,12 +314,13 @@ void ServerConnection::Accept(uint64_t call_id) {
   outgoing.kind = MessageKind::kReply;
   outgoing.call_id = call_id;
   outgoing.message = {kHelloReplyMethod, EncodeHelloReply(reply), {}};
-  // If it fails, the connection is closing.
+  // If this fails, the connection is closing.
   (void)connection_.Send(std::move(outgoing));
   heartbeat_.Start(shared_from_this());
 }
 
-// The peer closes when it has read the reason, or the timer does.
+// The peer closes the connection when it has read the reason; otherwise the
+// timer closes it.
 void ServerConnection::Refuse(uint64_t call_id, const absl::Status& why) {
   {
     absl::MutexLock lock(&mutex_);
@@ -336,7 +339,7 @@ ServerConnection::NewCall(const Envelope& envelope, absl::Status* refusal) {
     return absl::InvalidArgumentError("Bad message: a call id used twice");
   }
   if (state_ != State::kUp) {
-    // Nothing would cancel it any more.
+    // Nothing would cancel a call that is added to a closed connection.
     *refusal = absl::UnavailableError("The connection is closed");
   } else if (cancelled_.Contains(envelope.call_id)) {
     *refusal = absl::CancelledError("The caller cancelled the call");
@@ -513,9 +516,10 @@ absl::Status ServerConnection::OnOneWay(Incoming incoming) {
   return absl::OkStatus();
 }
 
-// Counts in the peer's quota while it waits. If the quota is used up, it waits
-// without its attachments; if even that exceeds the limit, it does not wait. A
-// correct peer may fill its quota, so this never closes the connection.
+// A waiting message counts in the peer's quota. If the quota is used up, the
+// message waits without its attachments; if even that exceeds the limit, it is
+// delivered at once. A correct peer may fill its quota, so this never closes
+// the connection.
 void ServerConnection::QueueOneWay(Incoming incoming) {
   uint64_t held = SizeOf(incoming.message) + kQueuedBytes;
   if (absl::Status room = connection_.Hold(held); !room.ok()) {
@@ -549,11 +553,13 @@ void ServerConnection::OnCancel(uint64_t call_id) {
       cancelled_.Add(call_id);
     }
   }
-  // First: a reply that this Abandon misses is abandoned by Answer.
+  // Must precede Abandon: a reply that Abandon misses is then abandoned by
+  // Answer.
   if (call != nullptr) call->set_cancelled();
   connection_.Abandon(call_id);
   if (call == nullptr) return;
-  // Not on the reading thread: it ends a step and releases what that holds.
+  // Cancels on the control pool, not on the reading thread, because that ends a
+  // step and releases its memory.
   context_.scope->Schedule(Pool::kControl, [call = std::move(call)] {
     call->cancellation().Cancel(
         absl::CancelledError("The caller cancelled the call"));
@@ -572,7 +578,8 @@ void ServerConnection::SendError(uint64_t call_id, const absl::Status& error) {
   outgoing.kind = MessageKind::kReply;
   outgoing.call_id = call_id;
   outgoing.error = error;
-  // If it fails, the connection is closing: the caller sees the loss instead.
+  // If this fails, the connection is closing, and the caller is notified of the
+  // loss instead.
   (void)connection_.Send(std::move(outgoing));
 }
 
@@ -580,7 +587,7 @@ absl::Status ServerConnection::Answer(Call& call, absl::Status error,
                                       Message reply) {
   ReleaseQuota(call);
   if (state() != State::kUp) return absl::OkStatus();
-  // The caller does not wait for it any more.
+  // A caller that has cancelled the call does not wait for the reply.
   if (call.is_cancelled() || call.cancellation().IsCancelled()) {
     return absl::OkStatus();
   }
@@ -628,8 +635,9 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
   context_.scope->CancelTimer(timer);
   heartbeat_.Stop();
   context_.forget(*this, bulk);
-  // Not on this thread: it may run an event, where Close does not wait for the
-  // events of the other channel. The handler must be notified after all events.
+  // The handler must be notified after all events. That happens on another
+  // thread, because this thread may run an event, where Close does not wait for
+  // the events of the other channel.
   context_.scope->Schedule(
       Pool::kControl,
       [self = shared_from_this(), bulk, was_up, why, calls = std::move(calls)] {

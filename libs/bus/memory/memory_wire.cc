@@ -20,15 +20,16 @@ absl::Status Lost(absl::string_view why) {
   return absl::UnavailableError(absl::StrCat("Connection lost: ", why));
 }
 
-// The process to which this thread delivers an event; null: none. Only to be
-// compared.
+// Returns the process to which this thread delivers an event, or null. The
+// pointer may only be compared.
 const void*& ProcessOfThisThread() {
   static thread_local const void* process = nullptr;
   return process;
 }
 
-// Guards what all processes share: its holder is not interrupted, or suspended,
-// which would block all others.
+// NetworkMutex guards the state that all processes share. A simulation does not
+// interrupt or suspend the thread that holds it, which would block all other
+// processes.
 class ABSL_LOCKABLE NetworkMutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
@@ -62,12 +63,12 @@ class ABSL_SCOPED_LOCKABLE NetworkLock {
 struct Happening {
   enum class Kind { kConnect, kOpen, kMessage, kClose };
   Kind kind = Kind::kMessage;
-  Frames frames;     // of a message
-  absl::Status why;  // of a close
+  Frames frames;     // the message of a kMessage
+  absl::Status why;  // the reason of a kClose
   absl::Time sent;
   uint64_t sequence = 0;
   bool judged = false;   // the hook has been called for it
-  bool despite = false;  // regardless of silence
+  bool despite = false;  // happens even during a silence
   HookResult hook_result;
 };
 
@@ -86,8 +87,8 @@ struct End {
   Process* process = nullptr;      // null once it need not keep the end
   const void* receiver = nullptr;  // the same process, always
   Scheduler* reader = nullptr;
-  std::string name;        // of the process, which may be gone
-  std::string other_name;  // once connected
+  std::string name;        // name of the process, which may be gone
+  std::string other_name;  // name of the other process, once connected
   ConnectionId id = 0;
   uint64_t connection = 0;
   ChannelKind channel_kind = ChannelKind::kControl;
@@ -96,14 +97,14 @@ struct End {
   Address address;             // the dialed address
   std::shared_ptr<End> other;  // null while not connected and when closed
   std::deque<Happening> queue;
-  std::deque<Happening> unsent;  // before it is connected
+  std::deque<Happening> unsent;  // messages sent before it was connected
   uint64_t num_sent = 0;
   bool opened = false;
   bool closed = false;           // no further events
   bool scheduled = false;        // a closure is scheduled or runs
-  Scheduler::TimerId timer = 0;  // of that closure, if it waits for a delay
+  Scheduler::TimerId timer = 0;  // timer of that closure, if it is delayed
   bool running = false;          // an event is being delivered
-  std::vector<Event*> waiters;   // for the event being delivered
+  std::vector<Event*> waiters;   // set when the running event has returned
 };
 
 // A simulated process.
@@ -116,12 +117,13 @@ struct Process {
   std::map<ConnectionId, std::shared_ptr<End>> ends;
 };
 
-// From, to.
+// The names of the sending and of the receiving process.
 using NamePair = std::pair<std::string, std::string>;
 
 }  // namespace
 
-// All state, so that scheduled closures may outlive the network.
+// Core has all state of the network, so that scheduled closures may outlive the
+// network.
 class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
  public:
   explicit Core(Scheduler& scheduler) : scheduler_(scheduler) {}
@@ -136,7 +138,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
     NetworkLock lock(&mutex_);
     processes_.push_back(process);
   }
-  // The process is about to be destroyed.
+  // Removes a process that is about to be destroyed.
   void Remove(Process* process);
   void Kill(const std::string& name);
   void Reap(const std::string& name);
@@ -148,7 +150,8 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
   void Heal(const std::string& a, const std::string& b);
   int num_connections(const std::string& dialer, const std::string& to);
 
-  // The port lives until StopListening, which must be called once.
+  // Returns a new port, which lives until StopListening. That must be called
+  // once.
   absl::StatusOr<Port*> Listen(Process* process, const Address& address,
                                ChannelKind channel_kind, WireEvents& events);
   void StopListening(Port* port);
@@ -158,7 +161,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
   void Close(Process* process, ConnectionId id);
 
  private:
-  // Frames are released without the lock.
+  // Events whose frames must be released without the lock.
   using Dropped = std::vector<std::deque<Happening>>;
 
   std::shared_ptr<End> NewEnd(Process* process)
@@ -192,7 +195,8 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
 
   // The closure of an end: handles the head of its queue.
   void Step(const std::shared_ptr<End>& end);
-  // Returns true if the head may happen now; sets the hook's result.
+  // Returns whether the first event of the queue may happen now. Calls the hook
+  // for it if that was not done yet.
   bool Judge(const std::shared_ptr<End>& end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Happen(const std::shared_ptr<End>& end)
@@ -200,10 +204,10 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
   void Tell(const std::shared_ptr<End>& end, Happening happening, bool open);
   void Later(const std::shared_ptr<End>& end, absl::Time when)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes the queue away, and the delay of its head.
+  // Empties the queue, and cancels the delay of its first event.
   void Drop(const std::shared_ptr<End>& end, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Its process need not keep it any more.
+  // Removes the end from its process, which need not keep it any more.
   void Forget(const std::shared_ptr<End>& end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -306,7 +310,8 @@ void MemoryNetwork::Core::Step(const std::shared_ptr<End>& end) {
   end->timer = 0;
   const Process* const process = end->process;
   const bool hears = process == nullptr || !process->dead || process->buried;
-  // After a silence, Heal kicks all ends; after a death, so does Reap.
+  // If nothing can be delivered now, the closure ends. Heal schedules one again
+  // after a silence, and Reap after a death.
   if (end->closed || end->queue.empty() || !hears || IsSilent(*end)) {
     end->scheduled = false;
     return;
@@ -334,7 +339,8 @@ bool MemoryNetwork::Core::Judge(const std::shared_ptr<End>& end) {
     mutex_.Unlock();
     const HookResult hook_result = (*hook)(info);
     mutex_.Lock();
-    // Cut or closed meanwhile: the next closure handles the remaining events.
+    // If the end was cut or closed meanwhile, the next closure handles the
+    // remaining events.
     if (end->closed || end->queue.empty() ||
         end->queue.front().kind != Happening::Kind::kMessage) {
       end->scheduled = false;
@@ -471,7 +477,7 @@ void MemoryNetwork::Core::Kill(const std::string& name) {
     for (const auto& end : ends) {
       CutEnd(end, Lost(absl::StrCat(name, " died")), &dropped);
     }
-    // The listeners' objects stay, but cannot be found any more.
+    // The process's ports stay alive, but can no longer be found.
     for (auto& port : ports_) {
       if (port->process == process) port->address = Address{};
     }
@@ -540,7 +546,7 @@ absl::StatusOr<Port*> MemoryNetwork::Core::Listen(Process* process,
     return absl::AlreadyExistsError(
         absl::StrCat("There is already a listener at ", address.ToString()));
   }
-  // Threads of a killed process still run: their calls must have no effect.
+  // Threads of a killed process still run, but their calls must have no effect.
   if (process->dead) return Lost("this process died");
   ports_.push_back(std::move(port));
   return ports_.back().get();
@@ -551,7 +557,8 @@ void MemoryNetwork::Core::StopListening(Port* port) {
   std::vector<std::shared_ptr<End>> ends;
   {
     NetworkLock lock(&mutex_);
-    // No thread may find it while the events of those that did are waited for.
+    // Unlists the port first, so that no further thread finds it while this
+    // thread waits for the events of those that have found it.
     const auto listed =
         std::find_if(ports_.begin(), ports_.end(),
                      [&](const auto& p) { return p.get() == port; });

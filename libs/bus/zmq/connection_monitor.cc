@@ -53,8 +53,9 @@ void ConnectionMonitor::Stop(const ZmqSocket& socket) {
 
 int ConnectionMonitor::descriptor() const { return changes_.Get(ZMQ_FD); }
 
-// A message is a frame of 16 bits of event and 32 of value, in the machine's
-// order, and one of the endpoint (zmq_socket_monitor(3)).
+// A message of the monitor has two frames: one with the event (16 bits) and its
+// value (32 bits) in the machine's byte order, and one with the endpoint
+// (zmq_socket_monitor(3)).
 bool ConnectionMonitor::Next(ConnectionChange& change) {
   Frames frames;
   if (!changes_ || !changes_.ReceiveFrames(frames, nullptr)) return false;

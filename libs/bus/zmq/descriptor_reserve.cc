@@ -19,14 +19,16 @@
 namespace weft::bus {
 namespace {
 
-// Descriptors that accepted connections leave for files, connections to others,
-// and just accepted connections that are to be refused.
+// The maximum number of descriptors that accepted connections leave for files,
+// for connections to other tasks, and for accepted connections that are about
+// to be refused.
 constexpr int64_t kMostKept = 64;
 // The fraction kept by a process with few descriptors.
 constexpr int64_t kKeptPart = 4;
 // The minimum interval between reports of a shortage.
 constexpr absl::Duration kReportInterval = absl::Minutes(1);
-// Connections of a listener that are refused before others are served.
+// The maximum number of connections that a listener refuses before other
+// listeners are served.
 constexpr int kRefusalsInARow = 256;
 
 constexpr char kRemedy[] =

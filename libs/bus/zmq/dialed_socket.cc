@@ -15,7 +15,7 @@ ConnectionId DialedSocket::Dial() {
   absl::MutexLock lock(&mutex_);
   id_ = parts_.table->Add(self);
   Begin();
-  // A loop that cannot start reports no events either.
+  // A loop that cannot start would not report the failure as an event.
   if (absl::Status started = parts_.loop->Start(); !started.ok()) {
     End(std::move(started));
     parts_.scheduler->Schedule(Pool::kControl,
@@ -31,8 +31,9 @@ void DialedSocket::Begin() {
     return End(std::move(opened));
   }
   const ZmqWireOptions& options = *parts_.options;
-  // This also limits the resolution of the host name. libzmq, which has the
-  // same two limits, gets a second more: its errors say more.
+  // The limit also applies to the resolution of the host name. It is a second
+  // longer than the sum of libzmq's own limits, so that libzmq's errors, which
+  // say more, come first.
   const absl::Duration limit =
       options.connect_timeout + options.handshake_timeout + absl::Seconds(1);
   const std::weak_ptr<PolledSocket> weak = weak_from_this();
@@ -64,7 +65,8 @@ void DialedSocket::ResolveThenConnect() {
 }
 
 absl::Status DialedSocket::Connect(const std::string& numeric_host) {
-  // libzmq would only report a connection without a descriptor by its silence.
+  // If no descriptor is free, libzmq reports nothing and the connection stays
+  // silent; so check first.
   RETURN_IF_ERROR(parts_.reserve->CheckFree());
   if (absl::StrContains(numeric_host, ':')) socket_.Set(ZMQ_IPV6, 1);
   const std::string endpoint = TcpEndpoint(numeric_host, address_.port);
@@ -116,8 +118,8 @@ void DialedSocket::EndFromOutside(absl::Status why) {
 bool DialedSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
   delivery.connection = id_;
   delivery.events = &events_;
-  // Nothing else uses the monitor's socket, and each read empties it: so each
-  // change is signalled.
+  // Each change is signaled, because nothing else uses the monitor's socket and
+  // each read empties it.
   if ((signals & kChanges) != 0) ReadChanges();
   signals &= ~kChanges;
   // The end of the connection is reported after the delivery of all messages

@@ -27,12 +27,12 @@ namespace {
 
 // Messages handled under the lock before other threads may take it.
 constexpr int kReceivesInARow = 256;
-// The interval for checking unidentified connections; a check takes some
-// microseconds each.
+// The interval for checking unidentified connections. A check takes some
+// microseconds for each of them.
 constexpr absl::Duration kInspectionInterval = absl::Milliseconds(200);
 constexpr absl::Duration kInspectionIntervalOfEach = absl::Microseconds(500);
-// The bytes of a connection besides messages: the handshake, and heartbeats in
-// a second.
+// The maximum number of bytes of a connection that are not messages: those of
+// the handshake, and those of the heartbeats in a second.
 constexpr double kBytesOfHandshake = 64 << 10;
 constexpr double kBytesOfLife = 4 << 10;
 // The number of handshakes after which libzmq is asked for its current number.
