@@ -1,10 +1,8 @@
 #include "libs/estimator/csv_header.h"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "libs/base/status.h"
@@ -64,10 +62,12 @@ bool Parses(const std::string& field) {
   return ParseCsvField(field, value);
 }
 
-// Whether the field is a decimal number from -`max` to `max`.
-bool IsFinite(const std::string& field, double max) {
-  double value;
-  return absl::SimpleAtod(field, &value) && std::abs(value) <= max;
+// Whether the field is a finite decimal number, once rounded to a T.
+template <typename T>
+bool ParsesFinite(const std::string& field) {
+  T value;
+  const bool is_hexadecimal = field.find_first_of("xX") != std::string::npos;
+  return !is_hexadecimal && ParseCsvField(field, value) && std::isfinite(value);
 }
 
 bool Holds(DataType type, const std::string& field) {
@@ -77,11 +77,9 @@ bool Holds(DataType type, const std::string& field) {
     case DT_INT64:
       return Parses<int64_t>(field);
     case DT_FLOAT:
-      return IsFinite(field, std::numeric_limits<float>::max()) &&
-             Parses<float>(field);
+      return ParsesFinite<float>(field);
     case DT_DOUBLE:
-      return IsFinite(field, std::numeric_limits<double>::max()) &&
-             Parses<double>(field);
+      return ParsesFinite<double>(field);
     default:
       return true;
   }
