@@ -232,7 +232,7 @@ TEST_F(ClusterCommandsTest, ResetIsSentToTaskWithSessions) {
   EXPECT_EQ(task_.master.resets.size(), 2u);
   coordinator.coordinator.cluster.tasks[0].state = TaskState::kLost;
   EXPECT_THAT(Run({"reset", "--target", coordinator.target()}),
-              StatusIs(absl::StatusCode::kFailedPrecondition, "alive"));
+              StatusIs(absl::StatusCode::kFailedPrecondition, "no live task"));
 }
 
 TEST_F(ClusterCommandsTest, ShutdownReportsTheTasks) {

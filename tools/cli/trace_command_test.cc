@@ -79,7 +79,8 @@ TEST_F(TraceCommandTest, RunMetadataIsConverted) {
   ASSERT_OK_AND_ASSIGN(const std::string trace, Show());
   EXPECT_THAT(trace, testing::StartsWith("{\"traceEvents\""));
   EXPECT_THAT(trace, HasSubstr("\"node\""));
-  EXPECT_THAT(Show("step_2"), StatusIs(kInvalid, "f: it is not an event file"));
+  EXPECT_THAT(Show("step_2"),
+              StatusIs(kInvalid, "f: the file is not an event file"));
 }
 
 TEST_F(TraceCommandTest, EventFileUsesLastOrTaggedRun) {
