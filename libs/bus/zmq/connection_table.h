@@ -14,7 +14,8 @@
 
 namespace weft::bus {
 
-// Carries connections. The methods are those of Wire.
+// ConnectionCarrier is a socket with its connections. The methods are those of
+// Wire.
 class ConnectionCarrier {
  public:
   virtual ~ConnectionCarrier() = default;
@@ -30,7 +31,8 @@ class ConnectionTable {
     return last_;
   }
 
-  // Returns the carrier, so that the caller decides where to release it.
+  // Removes a connection. Returns its carrier, so that the caller decides where
+  // to release that.
   std::shared_ptr<ConnectionCarrier> Remove(ConnectionId id) {
     absl::MutexLock lock(&mutex_);
     const auto found = carriers_.find(id);

@@ -35,12 +35,12 @@ class DescriptorLives {
 
   // Begins and returns a new life.
   Life Accept(int descriptor, absl::Time now = absl::InfinitePast());
-  // Some life has completed or failed its handshake. The monitor does not say
-  // which, but the end of one that was refused follows at once.
+  // Notes that some life has completed or failed its handshake. The monitor
+  // does not say which life, but the end of a refused one follows at once.
   void ShakeHands();
   void Refuse() { refused_ = true; }
-  // Ends and returns a life; null if none was known, or if it cannot have
-  // received a message.
+  // Ends and returns the current life of a descriptor. Returns null if no life
+  // was known, or if the life cannot have received a message.
   Life Disconnect(int descriptor);
 
   // Claims the life of a connection whose first message arrived on
@@ -51,12 +51,13 @@ class DescriptorLives {
   // message, to be cut: its peer is then notified of the loss in either case.
   Life Claim(int descriptor, Life& unconfirmed);
 
-  // Must be called when all messages of an ended life have been received.
+  // Removes an ended life. Must be called when all of its messages have been
+  // received.
   void Erase(const Life& life);
 
   bool empty() const { return lives_.empty(); }
   size_t size() const { return lives_.size(); }
-  // The lives that have not ended.
+  // Returns the lives that have not ended.
   std::vector<Life> Current() const;
   // The total number of completed handshakes.
   uint64_t handshakes() const { return handshakes_; }

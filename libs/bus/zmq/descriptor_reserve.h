@@ -28,15 +28,16 @@ namespace weft::bus {
 
 class DescriptorReserve {
  public:
-  // Both must outlive it; `logger` may be null. It is called on the control
-  // pool: without a lock held, and no reader waits for it.
+  // `scheduler` and `logger`, which may be null, must outlive this object. The
+  // logger is called on the control pool, without a lock held, so that no
+  // reader waits for it.
   DescriptorReserve(Scheduler& scheduler, Logger* logger);
   // Waits for pending log lines.
   ~DescriptorReserve();
   DescriptorReserve(const DescriptorReserve&) = delete;
   DescriptorReserve& operator=(const DescriptorReserve&) = delete;
 
-  // The number of descriptors that the process may have open now.
+  // Returns the number of descriptors that the process may have open now.
   static int64_t Limit();
 
   // Returns whether a connection that was accepted with this descriptor leaves
@@ -69,10 +70,11 @@ class DescriptorReserve {
   Scheduler& scheduler_;
   LimitedLog log_;
   absl::Mutex mutex_;
-  // The file that the other two descriptors refer to while they are not used.
+  // The file to which the other two descriptors refer while they are not used.
   int anchor_ ABSL_GUARDED_BY(mutex_) = -1;
   int copy_ ABSL_GUARDED_BY(mutex_) = -1;
-  // Released for RefuseWaiting; another thread may take its number first.
+  // Closed by RefuseWaiting to have a free descriptor, of which another thread
+  // may take the number first.
   int spare_ ABSL_GUARDED_BY(mutex_) = -1;
   // Numbers of spare descriptors that other threads took first: such a number
   // does not mean that descriptors are free.

@@ -17,7 +17,8 @@ class DialedSocket : public PolledSocket {
   DialedSocket(const ChannelParts& parts, Address address, WireEvents& events)
       : PolledSocket(parts), address_(std::move(address)), events_(events) {}
 
-  // Enters the table and starts to connect; failures are reported by OnClose.
+  // Adds the connection to the table and starts to connect. OnClose reports
+  // failures.
   ConnectionId Dial();
 
   absl::Status Send(ConnectionId connection, Frames frames) override;
@@ -35,9 +36,9 @@ class DialedSocket : public PolledSocket {
   absl::Status Connect(const std::string& numeric_host)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the connection; the first reason counts.
+  // Ends the connection. The reason of the first call is reported.
   void End(absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The same from outside of the loop.
+  // Ends the connection like End. For threads other than the loop's.
   void EndFromOutside(absl::Status why) ABSL_LOCKS_EXCLUDED(mutex_);
   bool OpenNext(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MessageNext(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

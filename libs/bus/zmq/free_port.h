@@ -10,7 +10,7 @@
 
 namespace weft::bus {
 
-// Returns UNAVAILABLE if the system has none.
+// Returns a free port; UNAVAILABLE if the system has no free port.
 absl::StatusOr<uint16_t> FreePort();
 
 }  // namespace weft::bus

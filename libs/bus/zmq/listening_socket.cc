@@ -25,7 +25,8 @@
 namespace weft::bus {
 namespace {
 
-// Messages handled under the lock before other threads may take it.
+// The maximum number of messages that are handled before other threads may take
+// the lock.
 constexpr int kReceivesInARow = 256;
 // The interval for checking unidentified connections. A check takes some
 // microseconds for each of them.
@@ -39,7 +40,8 @@ constexpr double kBytesOfLife = 4 << 10;
 constexpr uint64_t kMostGuesses = 16;
 // The fraction of the descriptors that silent connections may use.
 constexpr int64_t kSilentPart = 4;
-// libzmq closes a port on its own thread.
+// How long Shutdown waits for the port to be free. libzmq closes the port on a
+// thread of its own.
 constexpr absl::Duration kUnbindLimit = absl::Seconds(5);
 
 absl::Status BindError(const Address& address, int error) {
@@ -61,7 +63,8 @@ absl::Status BindError(const Address& address, int error) {
   }
 }
 
-// Returns the local TCP port of a connected socket; -1: it is not one.
+// Returns the local TCP port of a connected socket, or -1 if the descriptor is
+// not a connected TCP socket.
 int LocalPort(int descriptor) {
   sockaddr_storage local = {};
   socklen_t size = sizeof(local);
@@ -74,8 +77,8 @@ int LocalPort(int descriptor) {
   return ntohs(reinterpret_cast<sockaddr_in6*>(&local)->sin6_port);
 }
 
-// The bytes of a frame on the wire: its flags, its length, its content
-// (rfc.zeromq.org/spec/23).
+// Returns the number of bytes that the frames take on the network. A frame
+// consists of flags, length and content (rfc.zeromq.org/spec/23).
 uint64_t TravellingBytes(const Frames& frames) {
   uint64_t bytes = 0;
   for (const Blob& frame : frames) {
@@ -163,8 +166,8 @@ absl::Status ListeningSocket::Bind(const Address& address) {
   return absl::OkStatus();
 }
 
-// Must not block: of two threads that see one connection, the second finds
-// none.
+// Accepting must not block: of two threads that see the same connection, the
+// second finds no connection.
 void ListeningSocket::FindListener() {
   ReadChanges();
   if (listener_ < 0) return;
@@ -195,7 +198,7 @@ void ListeningSocket::Shutdown() {
 }
 
 bool ListeningSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
-  // Each is an edge that does not recur.
+  // These signals are remembered, because each is reported only once.
   if ((signals & kBacklog) != 0) looks_at_backlog_ = true;
   signals &= ~kBacklog;
   if (PopPending(delivery)) return true;
@@ -213,7 +216,8 @@ bool ListeningSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
       FinishLives();
       return PopPending(delivery);
     }
-    // Others keep sending: a closed connection's share arrived long ago.
+    // Other connections keep sending. So many messages have arrived since the
+    // ends that those of the ended connections must be among them.
     if (received_since_ending_ > parts_.options->max_queued_control) {
       FinishLives();
     }
@@ -380,12 +384,13 @@ void ListeningSocket::Inspect() {
     if (life->refused || !IsWelcome(life, now)) Refuse(life);
   }
   RefuseOldestSilent(now);
-  // A new identity keeps the range of numbers that can be guessed small.
+  // Asks for a new identity, because that keeps the range of identities small
+  // that a peer could guess.
   if (lives_.handshakes() > handshakes_when_given_ + kMostGuesses) {
     (void)AskForIdentity();
   }
   if (!lives_.empty()) ArmInspection();
-  // The changes that were read here, and the cuts.
+  // The loop must handle the changes that were read here, and the cuts.
   visit.WakeLoop();
 }
 
@@ -406,8 +411,8 @@ bool ListeningSocket::IsWelcome(const Life& life, absl::Time now) const {
              static_cast<double>(parts_.options->max_unread_bytes);
 }
 
-// The monitor comes first: ended connections must not be cut, for their
-// descriptors may belong to others now.
+// Reads the monitor first, because an ended connection must not be cut: its
+// descriptor may belong to another connection now.
 void ListeningSocket::CutClosed() {
   if (to_cut_.empty()) return;
   ReadChanges();
@@ -465,7 +470,7 @@ ListeningSocket::Accepted* ListeningSocket::Admit(RoutingId route,
   ReadChanges();
   Life unconfirmed;
   Life life = lives_.Claim(descriptor, unconfirmed);
-  // Without a descriptor: it was closed before libzmq examined it.
+  // A connection without a descriptor was closed before libzmq examined it.
   if (life == nullptr) return nullptr;
   if (unconfirmed != nullptr) Cut(unconfirmed);
   if (life->refused || !IsGiven(route, life)) {
@@ -541,7 +546,9 @@ bool ListeningSocket::HasWork() const {
 
 LoopMember::Next ListeningSocket::Rest() {
   if (port_is_free_ != nullptr) {
-    // Nothing is received any more: as in DialedSocket::Rest.
+    // Nothing is received any more, so libzmq's signal must be consumed here,
+    // as
+    // in DialedSocket::Rest.
     (void)socket_.HasInput();
     return Next::kSleep;
   }

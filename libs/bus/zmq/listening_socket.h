@@ -35,9 +35,10 @@ class ListeningSocket : public PolledSocket {
   ListeningSocket(const ChannelParts& parts, WireEvents& events)
       : PolledSocket(parts), events_(events) {}
 
-  // Returns the address with the assigned port.
+  // Starts to listen. Returns the address with the assigned port.
   absl::StatusOr<Address> Listen(const Address& address);
-  // Ends it and its connections, without events; then the port is free. Once.
+  // Ends the socket and its connections, without events. When this returns, the
+  // port is free. Must be called at most once.
   void Shutdown();
 
   absl::Status Send(ConnectionId connection, Frames frames) override;
@@ -54,7 +55,7 @@ class ListeningSocket : public PolledSocket {
     // Messages that libzmq's queue did not accept. Freed with this object.
     std::deque<Frames> outbox;
     uint64_t outbox_bytes = 0;
-    bool reads = true;  // or it has left too much unread
+    bool reads = true;  // false: the peer has left too much unread
   };
 
   bool NextDelivery(unsigned& signals, Delivery& delivery) override
@@ -66,8 +67,7 @@ class ListeningSocket : public PolledSocket {
 
   absl::Status Bind(const Address& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sets listener_, if the monitor has reported it; two threads may then read
-  // it.
+  // Sets listener_ if the monitor has reported the listening descriptor.
   void FindListener() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Accept(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -77,10 +77,10 @@ class ListeningSocket : public PolledSocket {
   bool TakeAccept(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Finds out which identity libzmq assigns first, before any peer can connect.
   absl::Status LearnFirstIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Connects to itself to be assigned the next identity, which Receive finds
-  // out.
+  // Connects this socket to itself, so that libzmq assigns the next identity.
+  // Receive finds out which.
   bool AskForIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns whether the message is that of AskForIdentity.
+  // Returns whether the message comes from the connection of AskForIdentity.
   bool LearnIdentity(RoutingId route, const Frames& frames)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns whether libzmq can have assigned `route` to the connection of
@@ -94,10 +94,10 @@ class ListeningSocket : public PolledSocket {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CutClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Cut(const Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns false if there was nothing to receive.
+  // Receives a message. Returns false if there was none.
   bool Receive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the connection of a route seen for the first time; null if it is
-  // not available.
+  // Returns the connection of a route that is seen for the first time, or null
+  // if the connection is refused or has ended.
   Accepted* Admit(RoutingId route, int descriptor)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RefuseForeign(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -106,8 +106,8 @@ class ListeningSocket : public PolledSocket {
   // Takes the next event of a connection that is still open at this end, and
   // counts its bytes as delivered. Returns false if there is none.
   bool PopPending(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Must be called when all messages received before a disconnect are queued:
-  // queues the closes.
+  // Queues the ends of the connections in ending_. Must be called when all
+  // messages that were received before these ends are queued.
   void FinishLives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SendLocked(Accepted& accepted, Frames& frames)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -119,19 +119,21 @@ class ListeningSocket : public PolledSocket {
   WireEvents& events_;
   std::string endpoint_ ABSL_GUARDED_BY(mutex_);
   int port_ ABSL_GUARDED_BY(mutex_) = 0;
-  int listener_ ABSL_GUARDED_BY(mutex_) = -1;  // libzmq's
-  // Connections may wait there for which libzmq has no descriptor.
+  int listener_ ABSL_GUARDED_BY(mutex_) = -1;  // libzmq's descriptor
+  // Whether connections may wait at listener_ for which libzmq has no
+  // descriptor.
   bool looks_at_backlog_ ABSL_GUARDED_BY(mutex_) = false;
   // Set while it shuts down; the event is set when the port is free.
   std::shared_ptr<Event> port_is_free_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<ConnectionId, std::unique_ptr<Accepted>> accepted_
       ABSL_GUARDED_BY(mutex_);
-  // Also of closed connections, until their life has ended.
+  // The connection of each route. A closed connection stays until its life has
+  // ended.
   absl::flat_hash_map<RoutingId, ConnectionId> routes_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<ConnectionId, RoutingId> route_of_
       ABSL_GUARDED_BY(mutex_);
   DescriptorLives lives_ ABSL_GUARDED_BY(mutex_);
-  // Ended, but messages may still wait to be received.
+  // Ended lives. Messages of them may still wait to be received.
   std::vector<Life> ending_ ABSL_GUARDED_BY(mutex_);
   int received_since_ending_ ABSL_GUARDED_BY(mutex_) = 0;
   // Connections that a send found closed; the monitor reports them as well.
@@ -141,7 +143,8 @@ class ListeningSocket : public PolledSocket {
   std::deque<Delivery> pending_ ABSL_GUARDED_BY(mutex_);
   bool more_to_receive_ ABSL_GUARDED_BY(mutex_) = false;
   Scheduler::TimerId inspection_ ABSL_GUARDED_BY(mutex_) = 0;
-  // In order of arrival; some have sent a message since, or have ended.
+  // Lives that had sent no message when they began, in order of their begin.
+  // Some have sent a message since, or have ended.
   std::deque<Life> silent_ ABSL_GUARDED_BY(mutex_);
   double accepts_left_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_accept_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
@@ -149,10 +152,10 @@ class ListeningSocket : public PolledSocket {
   // handshakes at that time.
   RoutingId given_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t handshakes_when_given_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Assigned to no other connection.
+  // The first identity that libzmq assigned; no other connection has it.
   RoutingId first_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Connected to this socket to find out its assigned identity; it sends what
-  // no other peer can.
+  // Is connected to this socket to find out the identity that libzmq assigns to
+  // it. It sends password_, which no other peer knows.
   ZmqSocket asking_ ABSL_GUARDED_BY(mutex_);
   std::string password_ ABSL_GUARDED_BY(mutex_);
   uint64_t handshakes_when_asked_ ABSL_GUARDED_BY(mutex_) = 0;

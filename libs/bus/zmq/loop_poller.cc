@@ -32,7 +32,7 @@ class EpollPoller : public LoopPoller {
     if (epoll_ < 0) epoll_ = epoll_create1(EPOLL_CLOEXEC);
     if (wake_up_ < 0) wake_up_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (epoll_ < 0 || wake_up_ < 0) return NoDescriptors();
-    // The thread of the loop, which waits here, must be able to start.
+    // Fails now if the loop's thread, which will wait here, could not start.
     SystemThreadStarter starter;
     RETURN_IF_ERROR(CheckThreadsCanStart(starter, /*count=*/1));
     Add(wake_up_, kWakeUpTag);
@@ -62,7 +62,8 @@ class EpollPoller : public LoopPoller {
 
   void WakeUp() override {
     const uint64_t one = 1;
-    // Fails only if the counter is full, which wakes up as well.
+    // The write fails only if the counter is full; then the thread wakes up,
+    // too.
     [[maybe_unused]] const ssize_t written = write(wake_up_, &one, sizeof(one));
   }
 

@@ -27,13 +27,13 @@ class LoopPoller {
 
   virtual ~LoopPoller() = default;
 
-  // Must be called first, and again after an error. RESOURCE_EXHAUSTED: no
-  // descriptors, or no threads, are left.
+  // Must be called first, and again after an error. Returns RESOURCE_EXHAUSTED
+  // if no descriptor or no thread is left.
   virtual absl::Status Open() = 0;
-  // Wait returns `tag` while `descriptor` is readable.
+  // Watches `descriptor`: Wait returns `tag` while it is readable.
   virtual void Add(int descriptor, uint64_t tag) = 0;
-  // Wait returns `tag` once each time `descriptor` becomes readable, and once
-  // if it is readable now, until it is closed.
+  // Watches `descriptor` until it is closed: Wait returns `tag` once each time
+  // the descriptor becomes readable, and once if it is readable now.
   virtual void AddEdge(int descriptor, uint64_t tag) = 0;
   virtual void Remove(int descriptor) = 0;
   // Waits for up to `timeout_ms` until a descriptor is readable or WakeUp was

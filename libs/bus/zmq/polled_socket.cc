@@ -28,7 +28,8 @@ constexpr int kKeepaliveIdle = 30;      // seconds
 constexpr int kKeepaliveInterval = 10;  // seconds
 constexpr int kKeepaliveProbes = 3;
 
-// Events handled in a row before other sockets are served.
+// The maximum number of events of a socket that are handled before other
+// sockets are served.
 constexpr int kControlTurn = 64;
 constexpr int kBulkTurn = 8;
 
@@ -148,8 +149,9 @@ std::optional<LoopMember::Next> PolledSocket::ChooseDelivery(
   return std::nullopt;
 }
 
-// A caller woken by an event often sends at once. Waiting for it here would
-// cost both a thread switch.
+// If the lock is taken, the loop serves other sockets first. A caller that an
+// event has woken often sends at once; to wait for its lock here would cost
+// both threads a thread switch.
 bool PolledSocket::LockUnlessVisited() {
   if (mutex_.TryLock()) return true;
   turned_away_.exchange(true);
@@ -164,7 +166,7 @@ PolledSocket::Visit::Visit(PolledSocket& socket) : socket_(socket) {
 
 PolledSocket::Visit::~Visit() {
   socket_.mutex_.Unlock();
-  // Without input, all later events signal the descriptor.
+  // If there is no input now, all later events signal the descriptor.
   const bool turned_away = socket_.turned_away_.exchange(false);
   if (wake_ || (turned_away && !looked_)) {
     socket_.parts_.loop->Wake(socket_.member_);
@@ -174,7 +176,8 @@ PolledSocket::Visit::~Visit() {
 void PolledSocket::Visit::LookForInput() {
   socket_.mutex_.AssertHeld();  // for the lifetime of the visit
   looked_ = true;
-  // The loop continues to receive after the event that this thread is in.
+  // If this thread runs an event of the loop, the loop continues to receive
+  // after the event.
   if (socket_.parts_.loop->IsCurrentThread() && socket_.polling_) return;
   if (socket_.HasInput()) wake_ = true;
 }
@@ -216,7 +219,8 @@ PolledSocket::RunningEvent PolledSocket::FindRunningEvent(
   event.runs =
       delivering_ != 0 && (connection == 0 || connection == delivering_);
   if (!event.runs) return event;
-  // Two threads that deliver events and wait for each other would deadlock.
+  // Threads that deliver events must not wait here: two of them that wait for
+  // each other would deadlock.
   if (parts_.loop->IsCurrentThread() || parts_.other_loop->IsCurrentThread()) {
     forget_after_ = true;
     return event;

@@ -71,7 +71,7 @@ class PolledSocket : public LoopMember,
 
   // Opens the socket with the options of its channel and watches it.
   absl::Status OpenSocket(int type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Must be called once the socket can be polled.
+  // Adds the socket to the loop. Must be called once the socket can be polled.
   void JoinLoop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Signals kBacklog for connections that arrive at `listener`.
   void WatchBacklog(int listener) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -87,7 +87,7 @@ class PolledSocket : public LoopMember,
     int changes = -1;
   };
   virtual Descriptors descriptors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // See ZmqSocket.
+  // Returns whether a message waits, as ZmqSocket::HasInput does.
   virtual bool HasInput() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return socket_.HasInput();
   }
@@ -100,14 +100,15 @@ class PolledSocket : public LoopMember,
   // kSleep, a descriptor may only be readable for later input: otherwise the
   // loop would poll forever.
   virtual Next Rest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  // Whether the loop's turn requires another NextDelivery.
+  // Returns whether the loop's turn requires another NextDelivery.
   virtual bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   // Called after OnClose of the connection. Returns its state, which the caller
   // frees without the lock, because that may take long.
   virtual std::shared_ptr<void> Forget(ConnectionId connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
-  // The lock, taken outside of the loop's turn.
+  // A Visit holds the lock for a thread other than the loop's, or outside of
+  // the loop's turn.
   class ABSL_SCOPED_LOCKABLE Visit {
    public:
     explicit Visit(PolledSocket& socket)
@@ -116,9 +117,10 @@ class PolledSocket : public LoopMember,
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
 
-    // Gives the loop a turn afterwards.
+    // Makes the loop take a turn after the visit.
     void WakeLoop() { wake_ = true; }
-    // The same if a message waits. Must be called after the last use.
+    // Makes the loop take a turn after the visit if a message waits. Must be
+    // called after the last use of the socket.
     void LookForInput();
 
    private:
@@ -135,10 +137,12 @@ class PolledSocket : public LoopMember,
     // event ends.
     std::shared_ptr<Event> end;
   };
-  // Of this connection; 0: of any.
+  // Returns the running event of a connection, or of any connection if
+  // `connection` is 0.
   RunningEvent FindRunningEvent(ConnectionId connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The last part of a close.
+  // Performs the last part of a close: waits for the running event, and removes
+  // the connection from the table.
   void LeaveTable(ConnectionId connection, const RunningEvent& event)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -157,14 +161,14 @@ class PolledSocket : public LoopMember,
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<Next> ChooseDelivery(unsigned& signals, Delivery& delivery)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The event has returned.
+  // Notes that the running event has returned.
   void EndDelivery() ABSL_LOCKS_EXCLUDED(mutex_);
   bool LockUnlessVisited() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mutex_);
 
   ZmqLoop::MemberId member_ = 0;
-  // The loop found the lock taken and continued elsewhere.
+  // Whether the loop has found the lock taken and served other sockets.
   std::atomic<bool> turned_away_{false};
-  // Of the loop's thread.
+  // Whether the loop is in a turn of this socket. Used by the loop's thread.
   bool polling_ = false;
   Next if_turned_away_ = Next::kSleep;
 
