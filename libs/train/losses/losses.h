@@ -10,10 +10,10 @@
 // entropies in the type of the logits; labels are cast. Labels and predictions
 // must have the same shape unless stated otherwise; INVALID_ARGUMENT if not.
 //
-// Weights are a scalar, or of the rank of the losses, with each dimension 1 or
-// the same; weight 0 excludes an element. A loss divided by a sum or count of 0
-// is 0. Errors stick to the scope; outputs are null then. Threads: as the
-// scope's.
+// Weights are a scalar, or have the rank of the losses and in each dimension
+// size 1 or the size of the losses. Weight 0 excludes an element. A loss that
+// is divided by a sum or count of 0 is 0. Errors stick to the scope; outputs
+// are null then. Threads: as the scope's.
 #ifndef WEFT_LIBS_TRAIN_LOSSES_LOSSES_H_
 #define WEFT_LIBS_TRAIN_LOSSES_LOSSES_H_
 
@@ -36,7 +36,7 @@ enum class Reduction {
 
 struct LossOptions {
   Input weights = 1.0f;
-  // Collection that receives the loss; empty: none.
+  // The collection that receives the loss; empty for no collection.
   std::string loss_collection = std::string(collection::kLosses);
   Reduction reduction = Reduction::kSumByNonzeroWeights;
 };

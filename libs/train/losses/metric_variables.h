@@ -18,7 +18,8 @@ namespace weft::metrics {
 ops::Variable MetricVariable(const Scope& scope, absl::string_view name,
                              const TensorShape& shape = {});
 
-// Whether the input was not given: neither a value nor an output.
+// Returns whether the input was not given, so that it has neither a value nor
+// an output.
 bool IsNull(const Input& input);
 
 // Batch holds labels and predictions of one shape and weights of their rank.

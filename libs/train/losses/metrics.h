@@ -33,7 +33,7 @@ struct Metric {
 
 struct MetricOptions {
   Input weights = Output();
-  // Collections that receive value and update_op; empty: none.
+  // The collections that receive value and update_op; empty for no collection.
   std::string metrics_collection;
   std::string updates_collection;
 };

@@ -41,8 +41,8 @@ Output InverseTimeDecay(const Scope& scope, const Input& learning_rate,
 struct PolynomialDecayOptions {
   Input end_learning_rate = 0.0001;
   Input power = 1.0;
-  // After decay_steps: false keeps the end rate; true extends decay_steps to
-  // the next multiple and continues.
+  // What happens after decay_steps. If false, the end rate is kept. If true,
+  // decay_steps is extended to the next multiple, and the decay continues.
   bool cycle = false;
 };
 // (learning_rate - end_learning_rate) * (1 - step / n) ^ power

@@ -36,10 +36,11 @@ Output AssignMovingAverage(const Scope& scope, const ops::Variable& variable,
                            bool zero_debias = true);
 
 struct ExponentialMovingAverageOptions {
-  // Number of updates so far: limits the decay to (1 + num_updates) / (10 +
-  // num_updates). Null: no limit.
+  // The number of updates so far. If it is given, the decay is at most
+  // (1 + num_updates) / (10 + num_updates).
   Input num_updates = Output();
-  // Applies to averages of tensors, which start at 0.
+  // Whether averages of tensors are corrected for their start at 0, as
+  // AssignMovingAverage describes.
   bool zero_debias = false;
   std::string name = "ExponentialMovingAverage";
 };
@@ -54,14 +55,14 @@ class ExponentialMovingAverage {
   // for a variable that is not floating-point.
   Operation Apply(const Scope& scope,
                   const std::vector<ops::Variable>& variables);
-  // Apply for all trainable variables.
+  // Like the first Apply, for all trainable variables.
   Operation Apply(const Scope& scope);
-  // Apply for tensors of known shape; their averages start at 0.
+  // Like Apply, for tensors of known shape. Their averages start at 0.
   Operation ApplyToTensors(const Scope& scope,
                            const std::vector<Output>& tensors);
 
-  // Average returns null if there is none. Name returns the node name of the
-  // average, also before it exists.
+  // Average returns the average of a variable or tensor, or null if there is
+  // none. Name returns the node name of the average, even before it exists.
   ops::Variable Average(const ops::Variable& variable) const;
   ops::Variable Average(const Output& tensor) const;
   std::string AverageName(const ops::Variable& variable) const;

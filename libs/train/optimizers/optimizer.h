@@ -41,7 +41,7 @@ struct GradientAndVariable {
 };
 
 struct ComputeGradientsOptions {
-  // Empty: all trainable variables of the graph.
+  // The variables to update; empty for all trainable variables of the graph.
   std::vector<ops::Variable> var_list;
   bool colocate_gradients_with_ops = false;
   Output grad_loss;  // weight of the loss; null: 1
@@ -103,8 +103,9 @@ class Optimizer {
   virtual Operation ApplyDense(const Scope& scope,
                                const ops::Variable& variable,
                                const Output& gradient) = 0;
-  // `gradient` is sparse. Sums rows with the same index and calls
-  // ApplySparseUnique; overridden where the order does not matter.
+  // Adds the update of one variable for a sparse gradient. Sums rows with the
+  // same index and calls ApplySparseUnique. Optimizers that need no such sum
+  // override it.
   virtual Operation ApplySparse(const Scope& scope,
                                 const ops::Variable& variable,
                                 const Gradient& gradient);
