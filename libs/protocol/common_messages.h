@@ -16,14 +16,15 @@
 
 namespace weft::protocol {
 
-// For a caller: converts the error of reading the answer of `who` to INTERNAL
-// if no correct task would have sent that answer.
+// Returns the error for a caller who could not read the answer of `who`:
+// INTERNAL if no correct task would have sent that answer, otherwise `status`.
 absl::Status BadReply(absl::string_view who, const absl::Status& status);
 
-// For replies that always take long to read: the trace of a step.
+// For CallOptions::is_fast, if the reply always takes long to read, as the
+// trace of a step does.
 inline bool IsNeverReadSoon(const bus::Message& /*reply*/) { return false; }
 
-// For a service: sends the reply, or fails the call with the error.
+// Answers the call of a service with the reply, or fails it with the error.
 void Answer(bus::IncomingCall& call, absl::StatusOr<bus::Message> reply);
 
 bus::Message WriteDone();

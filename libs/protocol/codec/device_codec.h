@@ -26,7 +26,7 @@ flatbuffers::Offset<WireDevices> WriteDeviceList(
     absl::Span<const DeviceAttributes> devices,
     flatbuffers::FlatBufferBuilder& builder);
 
-// Returns an empty list for null.
+// Reads a list of devices; null is the empty list.
 absl::StatusOr<std::vector<DeviceAttributes>> ReadDeviceList(
     const WireDevices* devices, MessageReader& reader);
 

@@ -26,7 +26,8 @@
 
 namespace weft::protocol {
 
-// FlatBuffers abort the process at 2 GiB.
+// The maximum size of a nested message. FlatBuffers would abort the process at
+// 2 GiB.
 inline constexpr size_t kMaxInnerBytes = size_t{1} << 30;
 
 // The limit of text that the numbers of a message may expand to: a fixed
@@ -66,7 +67,7 @@ class InnerWriter {
     return it->second;
   }
 
-  // Writes all numbered texts, once there are no more.
+  // Writes all numbered texts. Must be called after the last call of Number.
   absl::StatusOr<flatbuffers::Offset<Strings>> WriteStrings() {
     RETURN_IF_ERROR(CheckRoom(0));
     std::vector<flatbuffers::Offset<flatbuffers::String>> written;
@@ -87,7 +88,8 @@ class InnerWriter {
   }
 
  private:
-  // Its offset, length, terminator and padding.
+  // The bytes that a string takes beside its text: offset, length, terminator
+  // and padding.
   static constexpr size_t kStringOverhead = 16;
 
   flatbuffers::FlatBufferBuilder builder_;

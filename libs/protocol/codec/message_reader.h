@@ -45,25 +45,27 @@ absl::Status DamagedMessage(absl::string_view what);
 
 class MessageReader {
  public:
-  // `expected`: the required number of the message in schemas::Body.
+  // Opens a message whose number in schemas::Body must be `expected`.
   static absl::StatusOr<MessageReader> Open(bus::Message message,
                                             uint8_t expected);
 
-  // The table: a schemas::RunCallable if that was expected. Lives as long as
-  // the reader, even if it is moved.
+  // Returns the body, whose type must be that of the expected number, for
+  // example schemas::RunCallable. It lives as long as the reader, even if the
+  // reader is moved.
   template <typename T>
   const T& body() const {
     return *static_cast<const T*>(body_);
   }
 
-  // A missing string is empty.
+  // Returns the text; empty if the string is missing.
   absl::StatusOr<std::string> ReadString(const flatbuffers::String* text);
   absl::StatusOr<std::vector<std::string>> ReadStrings(
       const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>*
           texts);
-  // The sizes of a shape; at most kMaxRank.
+  // Returns the sizes of a shape, of which there are at most kMaxRank.
   absl::StatusOr<Dims> ReadSizes(const flatbuffers::Vector<int64_t>* sizes);
-  // Views the body or an attachment, and keeps it alive.
+  // Returns a view of bytes in the body or in an attachment. The view keeps
+  // these alive.
   absl::StatusOr<bus::Blob> ReadBytes(const schemas::Bytes* bytes);
 
   // Must be called before `bytes` of the body are copied: fails once more was

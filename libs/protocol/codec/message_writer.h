@@ -32,8 +32,8 @@ using Attachments = std::vector<bus::Blob>;
 // tens. For larger ones, the copies made by a growing body and the cache misses
 // would cost more than the frame.
 inline constexpr size_t kMaxBytesInBody = 1024;
-// A body of this size takes no more bytes: it must fit into one control
-// message.
+// Once a body has this size, bytes are not written into it but added to the
+// attachments, because the body must fit into one control message.
 inline constexpr size_t kMaxBodyOfBytes = 4 << 20;
 
 // Writes the bytes into the body, or adds them to the attachments.
@@ -41,8 +41,8 @@ flatbuffers::Offset<schemas::Bytes> WriteBytes(
     bus::Blob bytes, flatbuffers::FlatBufferBuilder& builder,
     Attachments& attachments);
 
-// Ends the message: `body` is where the builder wrote the table of type
-// `method`, a number of schemas::Body.
+// Returns the finished message. `body` is the offset at which the builder wrote
+// the table of type `method`, a number of schemas::Body.
 bus::Message FinishMessage(uint8_t method, uint32_t body,
                            flatbuffers::FlatBufferBuilder& builder,
                            Attachments attachments = {});

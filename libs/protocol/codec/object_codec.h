@@ -34,13 +34,14 @@ namespace weft::protocol {
 // more than 16 deep. REQUIRES: strings, resources or variants.
 absl::StatusOr<std::string> EncodeObjects(const Tensor& tensor);
 
-// Called before that many bytes are allocated for objects; an error refuses
-// them.
+// A function that is called before `bytes` are allocated for objects. If it
+// returns an error, they are not allocated.
 using SpendMemory = absl::FunctionRef<absl::Status(int64_t bytes)>;
 
-// Returns INVALID_ARGUMENT if bytes and shape do not agree, RESOURCE_EXHAUSTED
-// if there is no memory. `spend` is called at every depth: a few received bytes
-// may describe a large object. REQUIRES: as above.
+// Decodes what EncodeObjects has encoded. Returns INVALID_ARGUMENT if bytes and
+// shape do not agree, RESOURCE_EXHAUSTED if there is no memory. Calls `spend`
+// for nested objects, too, because a few received bytes may describe a large
+// object. REQUIRES: `dtype` is that of strings, resources or variants.
 absl::StatusOr<Tensor> DecodeObjects(DataType dtype, const TensorShape& shape,
                                      absl::string_view bytes,
                                      Allocator& allocator, SpendMemory spend);

@@ -1,6 +1,6 @@
-// Whether a message with tensors can be read quickly enough on a thread that
-// must not be blocked. Only for .cc files of this module: it includes
-// FlatBuffers.
+// IsReadSoon decides whether a message with tensors can be read quickly enough
+// on a thread that must not be blocked. Only for .cc files of this module: it
+// includes FlatBuffers.
 #ifndef WEFT_LIBS_PROTOCOL_CODEC_READ_SOON_INL_H_
 #define WEFT_LIBS_PROTOCOL_CODEC_READ_SOON_INL_H_
 
@@ -20,8 +20,8 @@ const schemas::Tensor* TensorOf(const Holder* holder) {
   return holder->tensor();
 }
 
-// SlowBytes of all tensors of a FlatBuffers vector, which contains tensors, or
-// tables with one each. Null: 0.
+// Returns the sum of SlowBytes over all tensors of a FlatBuffers vector, which
+// contains tensors, or tables with one tensor each; 0 for null.
 template <typename Vector>
 uint64_t SlowBytesOf(const Vector* vector) {
   uint64_t bytes = 0;
@@ -30,8 +30,9 @@ uint64_t SlowBytesOf(const Vector* vector) {
   return bytes;
 }
 
-// Whether a T can be read quickly enough on a thread that must not be blocked.
-// `slow_bytes` counts the slow bytes in a body whose message is quick to open.
+// Returns whether a T can be read quickly enough on a thread that must not be
+// blocked. If the message is quick to open, calls `slow_bytes` for the number
+// of slow bytes in its body.
 template <typename T, typename CountSlowBytes>
 bool IsReadSoon(const bus::Message& message, CountSlowBytes slow_bytes) {
   if (!BringsMuch(message)) return true;

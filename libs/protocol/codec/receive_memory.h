@@ -29,10 +29,11 @@ class AllocatorReceiveMemory : public bus::ReceiveMemory {
   Allocator& allocator_;
 };
 
-// Returns the buffer of an AllocatorReceiveMemory that `blob` begins at and
-// that contains all of it. Returns null for every other blob, and for one that
-// is less than half of the buffer, because it would keep all of it. The caller
-// is the only owner of the buffer once all copies of the blob are gone.
+// If `blob` begins at a buffer of an AllocatorReceiveMemory and lies within it,
+// returns the buffer. Returns null for every other blob. Also returns null if
+// the blob is less than half of the buffer, because it would keep the whole
+// buffer alive. The caller is the only owner of the buffer once all copies of
+// the blob are gone.
 BufferPtr ReceiveBufferOf(const bus::Blob& blob);
 
 }  // namespace weft::protocol

@@ -22,15 +22,15 @@ struct Tensor;
 
 namespace weft::protocol {
 
-// The attachments share the tensor's memory, so it must not be written until
-// they are gone. Returns INVALID_ARGUMENT for an uninitialized tensor, and for
-// a string of 4 GiB.
+// Writes a tensor. The attachments share the tensor's memory, which must not be
+// written until they are gone. Returns INVALID_ARGUMENT for an uninitialized
+// tensor, and for a string of 4 GiB.
 absl::StatusOr<flatbuffers::Offset<schemas::Tensor>> WriteTensor(
     const Tensor& tensor, flatbuffers::FlatBufferBuilder& builder,
     Attachments& attachments);
 
-// Returns INVALID_ARGUMENT if type, shape, sizes and bytes do not agree or
-// there is no tensor; RESOURCE_EXHAUSTED if there is no memory.
+// Reads a tensor. Returns INVALID_ARGUMENT if type, shape, sizes and bytes do
+// not agree or `tensor` is null; RESOURCE_EXHAUSTED if there is no memory.
 absl::StatusOr<Tensor> ReadTensor(const schemas::Tensor* tensor,
                                   MessageReader& reader, Allocator& allocator);
 
@@ -38,12 +38,12 @@ absl::StatusOr<Tensor> ReadTensor(const schemas::Tensor* tensor,
 // be blocked: some tens of microseconds.
 inline constexpr uint64_t kBytesReadSoon = 256 << 10;
 
-// The bytes of a tensor that take time although they are in place, because each
-// element must be checked: all of them, or 0. Null: 0. A message is slow to
-// read if the sum over its tensors exceeds kBytesReadSoon.
+// Returns the size of a tensor if each of its elements must be checked, which
+// takes time although the bytes are in place; otherwise, and for null, 0. A
+// message is slow to read if the sum over its tensors exceeds kBytesReadSoon.
 uint64_t SlowBytes(const schemas::Tensor* tensor);
-// Whether the message has more than that in total; whether it has more than
-// that to verify and to copy.
+// BringsMuch returns whether a message has more than kBytesReadSoon in total,
+// IsSlowToOpen whether more than kBytesReadSoon must be verified and copied.
 bool BringsMuch(const bus::Message& message);
 bool IsSlowToOpen(const bus::Message& message);
 

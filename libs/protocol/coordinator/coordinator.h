@@ -33,15 +33,15 @@ struct PlacedResource {
   std::string device;      // full name
   // The memory that it holds; 0 if it is only declared.
   int64_t num_bytes = 0;
-  // One human-readable line; may be empty.
+  // A description of the resource in one line; may be empty.
   std::string description;
 };
 
 // The memory usage of a device, in bytes.
 struct DeviceUse {
   std::string device;  // full name
-  int64_t total = 0;   // of the hardware
-  int64_t in_use = 0;  // of these, used by this task's buffers
+  int64_t total = 0;   // memory of the hardware
+  int64_t in_use = 0;  // the part of it that this task's buffers use
 };
 
 // The shared resources declared by the sessions of one master.
@@ -78,7 +78,8 @@ struct JoinRequest {
   // The report is empty: collecting it may wait, and it may be large, so it
   // follows in a HeartbeatRequest. Placements wait for it, membership does not.
   bool reports_later = false;
-  // As sent by an earlier coordinator; empty: unknown.
+  // The uuid of the cluster, as an earlier coordinator sent it; empty if
+  // unknown.
   std::string cluster_uuid;
   // The tasks that have left, as an earlier coordinator sent them or as this
   // task reported them to it: a restarted coordinator does not wait for them.
@@ -104,7 +105,7 @@ struct HeartbeatRequest {
   // reports_later.
   bool has_report = false;
   TaskReport report;
-  // From the last reply of this coordinator; 0: there was none.
+  // left_version of the last reply of this coordinator; 0 if there was none.
   uint64_t left_version = 0;
   // The tasks that have left, as they have reported to the sender, since its
   // last answered request.
@@ -113,7 +114,7 @@ struct HeartbeatRequest {
 
 struct HeartbeatReply {
   bool wants_report = false;
-  // The task must stop: the cluster is being shut down.
+  // Whether the task must stop because the cluster is being shut down.
   bool stop = false;
   // Jobs all of whose tasks have left cleanly; perhaps before this coordinator
   // started, as reported by tasks (JoinRequest::left, HeartbeatRequest::left).
@@ -128,8 +129,8 @@ struct HeartbeatReply {
 
 struct LeaveRequest {
   std::string task;
-  uint64_t incarnation = 0;  // of the task
-  // Of the cluster that the task was a member of; empty: unknown.
+  uint64_t incarnation = 0;  // incarnation of the task
+  // The uuid of the cluster that the task was a member of; empty if unknown.
   std::string cluster_uuid;
 };
 
@@ -137,20 +138,20 @@ struct LeaveRequest {
 // that they declare is one transaction.
 struct PlacementRequest {
   uint64_t session = 0;
-  std::string task;          // of the session's master
-  uint64_t incarnation = 0;  // of the same task
+  std::string task;          // the task of the session's master
+  uint64_t incarnation = 0;  // incarnation of that task
   PlacementGraph graph;
   bool allow_soft_placement = false;
-  // The session's resources are not shared: nothing is registered.
+  // If true, the session's resources are not shared, and nothing is registered.
   bool isolated = false;
   std::vector<std::string> device_filters;
-  // Explains where the nodes would be placed now: returns reasons, and neither
-  // compares nor registers anything.
+  // If true, the reply explains where the nodes would be placed now. It has
+  // reasons; nothing is compared or registered.
   bool explain = false;
 };
 
 struct PlacementReply {
-  // As weft::Placement: one for each node of the graph.
+  // The device of each node of the graph, as in weft::Placement.
   std::vector<std::string> devices;
   std::vector<std::string> reasons;  // empty unless requested
 };
@@ -160,7 +161,7 @@ enum class TaskState { kExpected, kAlive, kLost, kLeft };
 struct TaskStatus {
   std::string task;
   TaskState state = TaskState::kExpected;
-  // Of its last join; zero and empty if it never joined.
+  // The values of the task's last join; zero and empty if it never joined.
   uint64_t incarnation = 0;
   std::string target;
   std::vector<DeviceAttributes> devices;
@@ -174,13 +175,13 @@ struct TaskStatus {
 
 // Selects the parts of a ClusterStatus to return.
 struct ClusterQuery {
-  // Waits for a limited time until each live task has sent a new report, so
-  // that nothing is older than the call. For a task that does not report, the
-  // status contains its last report. Only a fresh status contains
-  // sessions_by_container.
+  // If true, the call waits for a limited time until each live task has sent a
+  // new report, so that no value is older than the call. For a task that does
+  // not report, the status contains its last report. Only a fresh status
+  // contains sessions_by_container.
   bool is_fresh = false;
-  // The status contains only the name and the state of each task. Ignored if
-  // is_fresh.
+  // If true, the status contains only the name and the state of each task.
+  // Ignored if is_fresh.
   bool only_states = false;
 };
 
@@ -198,20 +199,22 @@ class Coordinator {
 
   virtual ~Coordinator() = default;
 
-  // The task joins. Joining again with the same incarnation only updates the
-  // reported values. FAILED_PRECONDITION, naming both sides: a cluster spec
-  // that contradicts the coordinator's, different ops, or another cluster uuid
-  // than the one that the coordinator is certain of. ALREADY_EXISTS: another
-  // live process has this task. ABORTED: this incarnation has left.
+  // Makes a task a member. Joining again with the same incarnation only updates
+  // the reported values. Returns FAILED_PRECONDITION, naming both sides, if the
+  // task's cluster spec contradicts the coordinator's, if its ops differ, or if
+  // its cluster uuid is not the one of which the coordinator is certain.
+  // ALREADY_EXISTS if another live process has this task. ABORTED if this
+  // incarnation has left.
   virtual void Join(const JoinRequest& request, absl::Time deadline,
                     Answer<JoinReply> done) = 0;
-  // ABORTED: the coordinator does not know this incarnation, or has restarted:
-  // the task must join again.
+  // Keeps a task a member. Returns ABORTED if the coordinator does not know
+  // this incarnation or has restarted; then the task must join again.
   virtual void Heartbeat(const HeartbeatRequest& request, absl::Time deadline,
                          Answer<HeartbeatReply> done) = 0;
-  // The task stops cleanly. OK if it is unknown. A task that has not joined
-  // this coordinator has left only if it names the uuid of this cluster: an
-  // earlier deployment may have had the same addresses.
+  // Notes that a task stops cleanly; OK if the task is unknown. A task that has
+  // not joined this coordinator counts as having left only if it names the uuid
+  // of this cluster, because an earlier deployment may have had the same
+  // addresses.
   virtual void Leave(const LeaveRequest& request, absl::Time deadline,
                      Done done) = 0;
 
@@ -227,7 +230,8 @@ class Coordinator {
   virtual void Place(const PlacementRequest& request, absl::Time deadline,
                      std::shared_ptr<Cancellation> cancellation,
                      Answer<PlacementReply> done) = 0;
-  // The session has ended; its declared resources are kept only if they exist.
+  // Notes that a session has ended. Its declared resources are kept only if
+  // they exist.
   virtual void EndSession(uint64_t session, absl::Time deadline, Done done) = 0;
   // Containers were cleared on the tasks that pass the filters (none named:
   // each device's default container): their contents are forgotten. Waits only

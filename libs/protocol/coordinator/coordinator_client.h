@@ -34,22 +34,23 @@ namespace weft::protocol {
 class CoordinatorEvents {
  public:
   virtual ~CoordinatorEvents() = default;
-  // A task that had joined must join again. Calls that waited for the
-  // connection have already been sent.
+  // Called when there is a connection. A task that had joined must join again.
+  // Calls that waited for the connection have already been sent.
   virtual void OnCoordinatorConnected(const bus::Identity& coordinator) = 0;
-  // The connection reported by OnCoordinatorConnected is lost; or, if
-  // bus::IsRefusal(why), none was made, and calls fail until there is one.
+  // Called when the connection reported by OnCoordinatorConnected is lost. Also
+  // called if bus::IsRefusal(why): then no connection was made, and calls fail
+  // until there is one.
   virtual void OnCoordinatorLost(const absl::Status& why) = 0;
 };
 
 struct CoordinatorClientOptions {
   bus::Address address;
   bus::Identity self;
-  // The task that must be there, "/job:coordinator/replica:0/task:0"; empty:
-  // any.
+  // The task that must be at the address, "/job:coordinator/replica:0/task:0";
+  // empty if any task may be there.
   std::string task;
   Scheduler* scheduler = nullptr;       // must outlive the client
-  CoordinatorEvents* events = nullptr;  // likewise; may be null
+  CoordinatorEvents* events = nullptr;  // may be null; must outlive it, too
 };
 
 // The timeout of calls of a task that leaves.
@@ -97,12 +98,13 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
   // Passes the result of `read` on a reply to `done`.
   template <typename T>
   Answer<bus::Message> Reading(Read<T> read, Answer<T> done) const;
-  // `request` may be the error of writing it. The answer is read on `pool`.
+  // Sends a request and passes its result to `done`. `request` may be the error
+  // of writing the request. The answer is read on `pool`.
   template <typename T>
   void Call(absl::StatusOr<bus::Message> request, absl::Time deadline,
             Read<T> read, Answer<T> done, Pool pool = Pool::kGraph);
-  // The same; the other end is notified when `cancellation`, which may be null,
-  // is cancelled.
+  // Like Call, for a call that can be cancelled: the other end is notified when
+  // `cancellation`, which may be null, is cancelled.
   template <typename T>
   void CallUnlessCancelled(absl::StatusOr<bus::Message> request,
                            absl::Time deadline,
@@ -122,7 +124,8 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
   // Returns how long before `deadline` the other end must answer, so that its
   // answer arrives in time.
   absl::Duration AnswerTime(absl::Time deadline) const;
-  // Adds which server did not answer and what to check.
+  // Returns `status` with the name of the server that did not answer, and what
+  // to check.
   absl::Status Explain(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const CoordinatorClientOptions options_;
@@ -130,7 +133,7 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
   InFlight in_flight_;     // answers being read
   absl::Mutex mutex_;
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of the attempts since then; OK before the first has failed.
+  // The error of the last attempt to connect since then; OK if none has failed.
   absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
   // Last, because its destructor ends all callbacks. Set once, before any call.
   std::unique_ptr<bus::Channel> channel_;

@@ -24,7 +24,7 @@ namespace weft::protocol {
 absl::StatusOr<bus::Message> WriteJoin(const JoinRequest& request);
 absl::StatusOr<JoinRequest> ReadJoin(bus::Message message);
 bus::Message WriteJoinReply(const JoinReply& reply);
-// Its heartbeat interval is positive.
+// Reads the reply, whose heartbeat interval must be positive.
 absl::StatusOr<JoinReply> ReadJoinReply(bus::Message message);
 
 absl::StatusOr<bus::Message> WriteHeartbeat(const HeartbeatRequest& request);
@@ -48,7 +48,8 @@ bus::Message WriteForgetContainers(
 absl::StatusOr<ForgetContainersRequest> ReadForgetContainers(
     bus::Message message);
 
-// The answer is a list of devices (common_messages.h).
+// A request for the devices of the cluster. The answer is a list of devices
+// (common_messages.h).
 struct ListClusterDevicesCall {
   std::vector<std::string> device_filters;
   // How long before the call's deadline the answer is needed; not negative.

@@ -32,9 +32,10 @@ namespace weft::protocol {
 
 struct CoordinatorServiceOptions {
   Coordinator* coordinator = nullptr;  // must outlive the service
-  Scheduler* scheduler = nullptr;      // likewise
-  // A task that has joined here, and has not left, is no longer connected.
-  // Called without a lock held, on the thread of OnDisconnect; may be null.
+  Scheduler* scheduler = nullptr;      // must outlive it, too
+  // Called when a task that has joined here, and has not left, is no longer
+  // connected. Called without a lock held, on the thread of OnDisconnect; may
+  // be null.
   std::function<void(const std::string& task, uint64_t incarnation,
                      const absl::Status& why)>
       on_task_lost;
@@ -57,7 +58,7 @@ class CoordinatorService : public RoleService<CoordinatorService> {
 
  private:
   using Call = std::shared_ptr<bus::IncomingCall>;
-  using TaskKey = std::pair<std::string, uint64_t>;  // and its incarnation
+  using TaskKey = std::pair<std::string, uint64_t>;  // a task, its incarnation
 
   void Join(Call call, bus::Message request);
   void Heartbeat(Call call, bus::Message request);

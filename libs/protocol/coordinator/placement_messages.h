@@ -30,11 +30,13 @@ struct PlaceCall {
 };
 absl::StatusOr<bus::Message> WritePlace(const PlacementRequest& request,
                                         absl::Duration answer_time);
-// The indices of inputs are in the graph.
+// Reads the request. Checks that the indices of inputs are those of nodes of
+// the graph.
 absl::StatusOr<PlaceCall> ReadPlace(bus::Message message);
 
 absl::StatusOr<bus::Message> WritePlaceReply(const PlacementReply& reply);
-// With a device for each of `num_nodes`; reasons for all of them or none.
+// Reads the reply. Checks that it has a device for each of the `num_nodes`
+// nodes, and reasons for all of them or none.
 absl::StatusOr<PlacementReply> ReadPlaceReply(bus::Message message,
                                               size_t num_nodes);
 
