@@ -438,7 +438,7 @@ TEST(FrameAnalysisTest, NestedLoopsHaveADepthLimit) {
     if (depth > 1000) {
       EXPECT_THAT(h.Compile(), StatusIs(absl::StatusCode::kInvalidArgument,
                                         "enter_1000 (Enter) begins loop "
-                                        "'loop_1000' inside 1000 others"));
+                                        "'loop_1000' inside 1000 nested"));
       continue;
     }
     ASSERT_OK(h.Run({Float(1)}));
