@@ -1,5 +1,6 @@
-// CallTree schedules the function calls inside one call, that of a step: which
-// runs next, and how many may be open at once. Internal to this module.
+// CallTree schedules the function calls that are nested in one call of a step:
+// it decides which call runs next, and how many may be open at once. Internal
+// to this module.
 //
 // Calls run where they are made, nested, so that a recursion is processed depth
 // first. After a number of nested calls, or of calls in a row on one thread, a
@@ -29,14 +30,15 @@ namespace weft {
 
 class CallTree : public std::enable_shared_from_this<CallTree> {
  public:
-  // The maximum number of calls begun and not ended; far more than any depth
-  // needs.
+  // The maximum number of calls that have begun and not ended. It is far more
+  // than any depth needs.
   static constexpr int64_t kMaxCalls = 1 << 16;
 
   using StartCall = absl::AnyInvocable<void()>;
 
-  // `step` is cancelled with the outermost call. Both must live until that
-  // ends. `around`: how many calls and iterators surround the outermost one.
+  // `step` is the cancellation of the outermost call. `scheduler` and `step`
+  // must live until that call ends. `around` is the number of calls and
+  // iterators that surround the outermost call.
   CallTree(Scheduler& scheduler, const Cancellation& step, int around = 0);
 
   // Begins a call, to be ended by Leave. Returns the cause if the step is
@@ -44,15 +46,15 @@ class CallTree : public std::enable_shared_from_this<CallTree> {
   absl::Status Enter();
   void Leave() { open_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // Starts the call of that depth, counting itself: before Run returns, or
-  // later on the compute pool.
+  // Starts a call, before Run returns or later on the compute pool. `depth` is
+  // the number of nested calls including this one.
   void Run(int depth, StartCall start);
 
   int64_t num_open() const { return open_.load(std::memory_order_relaxed); }
 
  private:
-  // Whether the call may run nested in the current one. A hint: deepest_ may
-  // change concurrently.
+  // Returns whether the call may run nested in the current one. The result is a
+  // hint, because deepest_ may change concurrently.
   bool MayRunHere(int depth);
   // Defers the call; a closure on the compute pool will start it.
   void PutAside(int depth, StartCall start);
@@ -66,7 +68,7 @@ class CallTree : public std::enable_shared_from_this<CallTree> {
   // Relaxed order is sufficient for these: they protect no other data.
   std::atomic<int64_t> open_{0};
   std::atomic<uint64_t> started_{0};
-  std::atomic<int> deepest_{0};  // of the deferred calls; 0: there is none
+  std::atomic<int> deepest_{0};  // the largest depth of a deferred call, or 0
   absl::Mutex mutex_;
   int takers_ ABSL_GUARDED_BY(mutex_) = 0;  // scheduled closures of RunNext
   // Deferred calls by depth; of calls with equal depth, the last one runs

@@ -21,15 +21,17 @@ namespace weft {
 std::string DescribeMemory(const Device& device,
                            const ResourceManager* resources);
 
-// The nodes of a step that ran last.
+// LastNodes holds the nodes of a step that ran last.
 class LastNodes {
  public:
   static constexpr int kNodes = 4;
-  // Oldest first; null: there were fewer. They live as long as their plan.
+  // The last nodes, oldest first; null entries if fewer nodes have run. The
+  // nodes live as long as their plan.
   using List = std::array<const NodeItem*, kNodes>;
 
   void Clear() { count_.store(0, std::memory_order_relaxed); }
-  // Any thread. Of two concurrent calls either may be the later one.
+  // Adds a node that runs. May be called from any thread; the order of
+  // concurrent calls is undefined.
   void Add(const NodeItem& item) {
     const uint32_t at = count_.fetch_add(1, std::memory_order_relaxed);
     nodes_[at % kNodes].store(&item, std::memory_order_relaxed);

@@ -34,8 +34,8 @@ struct PlanOptions {
   Device* device = nullptr;                     // never null
   Random* random = nullptr;                     // never null
   StatefulKernels* stateful_kernels = nullptr;  // never null
-  // The functions called by kernels; must outlive the plan. Null: there are
-  // none.
+  // The functions that kernels call; must outlive the plan. Null if there are
+  // no functions.
   FunctionRuntime* functions = nullptr;
   // Name of the default container of the resources of all steps. If null, the
   // name is unknown, so kernels whose output depends on it run.
@@ -46,19 +46,22 @@ class Plan {
  public:
   virtual ~Plan() = default;
 
-  // The partition is only used during the call. Errors name the node.
+  // Compiles a partition, which is used only during the call. Errors name the
+  // node.
   static absl::StatusOr<std::shared_ptr<const Plan>> Compile(
       const Graph& partition, const PlanOptions& options);
 
-  // One more than the largest index.
+  // The number of inputs and of outputs: one more than the largest index of an
+  // _Arg and of a _Retval node.
   virtual int num_args() const = 0;
   virtual int num_retvals() const = 0;
   virtual int num_nodes() const = 0;
 
-  // Returns whether a step of that id runs this plan now. Adds what it waits
-  // for: a text for each running asynchronous kernel, such as "tensor x:0 from
-  // /job:ps/replica:0/task:0/device:CPU:0" and "node dequeue (QueueDequeueV2)
-  // on jobs (FIFOQueueV2)". None: its kernels run, or wait for a thread.
+  // Returns whether step `step_id` runs this plan now. Adds to `waits` a text
+  // for each asynchronous kernel for which the step waits, such as "tensor x:0
+  // from /job:ps/replica:0/task:0/device:CPU:0" and "node dequeue
+  // (QueueDequeueV2) on jobs (FIFOQueueV2)". Adds nothing if the kernels of the
+  // step run, or wait for a thread.
   virtual bool DescribeWaits(uint64_t step_id,
                              std::vector<std::string>& waits) const = 0;
   // Adds the number of nodes of all running steps of this plan that wait now,
@@ -94,10 +97,10 @@ class Outbox {
 struct StepArgs {
   StepContext context;
   absl::Span<const Tensor> args;  // by index of _Arg; at least num_args()
-  absl::Span<Tensor> retvals;     // by index of _Retval; likewise
+  absl::Span<Tensor> retvals;     // by index of _Retval; at least num_retvals()
   Outbox* outbox = nullptr;       // null if nothing is held back
-  // Records each successful run of a node; null: not traced. Nothing is added
-  // once `done` is called.
+  // Records each successful run of a node; null if the step is not traced.
+  // Nothing is added once `done` has been called.
   DeviceTrace* trace = nullptr;
 };
 

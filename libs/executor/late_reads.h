@@ -25,8 +25,8 @@
 
 namespace weft {
 
-// By node id and number of the input: the reference that is read instead. Such
-// a node still waits for the node that its input comes from.
+// Maps an input (node id, number of the input) to the reference that the node
+// reads instead. Such a node still waits for the producer of its input.
 using LateReads = FlatHashMap<std::pair<int, int>, OutputTensor>;
 
 LateReads FindLateReads(const Graph& graph);

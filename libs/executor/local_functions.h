@@ -29,14 +29,14 @@ class LocalFunctions : public SessionFunctions {
     const KernelRegistry* kernels = nullptr;  // never null
     Device* device = nullptr;                 // never null
     Random* random = nullptr;                 // never null
-    // Rewrites a body before it is compiled; null: no rewrite.
+    // Rewrites a body before it is compiled. May be null.
     std::unique_ptr<Graph> (*rewrite)(std::unique_ptr<Graph>) = nullptr;
     // Keeps alive the device, and what kernels of the session find on it, for
     // callers of functions after the session has ended; may be null.
     std::shared_ptr<const void> keeps;
   };
-  // All objects in the options that `keeps` does not keep alive must outlive
-  // this.
+  // The objects in the options must outlive this object, except for those that
+  // `keeps` keeps alive.
   explicit LocalFunctions(const Options& options);
   ~LocalFunctions() override;
 
@@ -47,8 +47,9 @@ class LocalFunctions : public SessionFunctions {
   // Returns what Add would return.
   int64_t BytesToAdd(const Graph& graph) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The session has ended: releases what its functions hold alone. Functions
-  // may still be called, by users of what the session has created.
+  // Called when the session has ended. Releases the objects that only its
+  // functions hold. Functions may still be called by users of resources that
+  // the session has created.
   void EndSession() ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::StatusOr<const RunnableFunction*> Find(

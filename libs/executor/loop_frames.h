@@ -70,7 +70,8 @@ class LoopFrames {
   // Drops all frames and iterations of an aborted step.
   void Clear();
 
-  // As Iteration's, for all iterations. Any thread.
+  // Call the methods of the same name of all iterations. May be called from any
+  // thread.
   void DescribeWaits(std::vector<std::string>& waits) const;
   void CountWaits(std::map<std::string, int64_t>& waits) const;
 
@@ -106,7 +107,7 @@ class LoopFrames {
   StepState& state_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<LoopFrame>> frames_ ABSL_GUARDED_BY(mutex_);
-  // By frame info: successfully ended iterations, to be reused.
+  // Iterations that have ended successfully, for reuse, by index of the frame.
   std::vector<std::vector<std::unique_ptr<Iteration>>> spare_
       ABSL_GUARDED_BY(mutex_);
   // Iterations with asynchronous kernels, running or spare. The lock is

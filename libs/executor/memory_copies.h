@@ -17,9 +17,10 @@
 
 namespace weft {
 
-// Returns whether the node takes input `i` in host memory, and produces output
-// `i` there. A reference to a variable is not a value; its value is where
-// output `i` declares.
+// TakesOnHost returns whether the node takes input `i` in host memory, and
+// MakesOnHost whether it produces output `i` there. A reference to a variable
+// is not a value; the variable's value is in the memory that output `i`
+// declares.
 absl::StatusOr<bool> TakesOnHost(const Node& node, int i,
                                  const PlanOptions& options);
 absl::StatusOr<bool> MakesOnHost(const Node& node, int i,

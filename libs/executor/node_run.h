@@ -1,4 +1,4 @@
-// The steps before and after the run of a node's kernel. Internal to this
+// The work before and after the run of a node's kernel. Internal to this
 // module.
 #ifndef WEFT_LIBS_EXECUTOR_NODE_RUN_H_
 #define WEFT_LIBS_EXECUTOR_NODE_RUN_H_
@@ -9,8 +9,8 @@
 namespace weft {
 
 // Replaces references by values where the node takes values, and checks that
-// the variables it changes are initialized. May give up (IsGivenUp), and be
-// called again.
+// the variables that the node changes are initialized. If a lock is taken, it
+// may give up (IsGivenUp); then it can be called again.
 absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
                       WhenLocked when);
 
@@ -33,7 +33,7 @@ inline bool AreAsPromised(const NodeItem& item, const Slot* outputs) {
   return true;
 }
 
-// Returns INTERNAL unless it has.
+// Returns INTERNAL unless the kernel has set its outputs as declared.
 absl::Status CheckOutputs(const NodeItem& item, const Slot* outputs);
 
 size_t InputBytes(const NodeItem& item, const Slot* inputs);

@@ -20,20 +20,21 @@ namespace weft {
 
 class NodeTrace {
  public:
-  // All must outlive it.
+  // All arguments must outlive this object.
   NodeTrace(const PlanImpl& plan, DeviceTrace& trace, const Clock& clock)
       : plan_(plan), trace_(trace), clock_(clock) {}
 
   absl::Time Now() const { return clock_.Now(); }
 
-  // A node has run, since `begin`, on this thread or, if asynchronous, on none.
-  // `sent_bytes`: of a _Send. Its outputs are not accessed if it is dead.
+  // Records that a node has run since `begin`, on this thread unless it is
+  // asynchronous. `sent_bytes` is the size of the value of a _Send. The outputs
+  // of a dead node are not accessed.
   void NodeRan(const NodeItem& item, absl::Time begin, size_t sent_bytes,
                const Slot* outputs, bool is_dead);
 
  private:
   std::string LabelOf(const NodeItem& item, size_t bytes) const;
-  // The names of the node's inputs; constants in its slots have none.
+  // Returns the names of the node's inputs, except for constants in its slots.
   std::vector<std::string> InputsOf(size_t node) const;
 
   const PlanImpl& plan_;

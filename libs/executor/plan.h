@@ -51,9 +51,9 @@ enum class LoopRole : uint8_t {
 struct Edge {
   int32_t node = 0;      // the consumer
   int32_t slot = -1;     // in the consumer's frame; -1 on a control edge
-  int32_t counter = -1;  // of the consumer; -1 when this is its only edge
-  int32_t output = -1;   // of the producer; -1 on a control edge
-  bool is_last = false;  // of this output's edges
+  int32_t counter = -1;  // the consumer's; -1 if this is its only edge
+  int32_t output = -1;   // the producer's; -1 on a control edge
+  bool is_last = false;  // the last edge of this output
   bool to_merge = false;
   bool to_exit = false;  // the only edge of an Exit
 
@@ -84,8 +84,9 @@ struct NodeItem {
   int32_t index = -1;  // of an _Arg or _Retval
   int32_t frame = 0;   // where it runs
   int32_t child = -1;  // of an Enter: the frame it feeds
-  // The slot of a consumer, in the same iteration, in which a run creates the
-  // only output: that of the edge that would move it there. -1: elsewhere.
+  // The slot of a consumer in which a run creates the node's only output. It is
+  // the slot of the edge that would move the output there, in the same
+  // iteration. -1 if the output is created elsewhere.
   int32_t direct_slot = -1;
   NodeKind kind = NodeKind::kKernel;
   LoopRole loop_role = LoopRole::kNone;
@@ -93,14 +94,14 @@ struct NodeItem {
   bool is_merge = false;
   bool is_recv = false;
   bool is_send = false;
-  // _Send of values that are not encoded, of any size.
+  // Whether the node is a _Send of values that are not encoded, of any size.
   bool moves_input = false;
   bool runs_when_dead = false;
   bool revives = false;  // ControlTrigger: never dead
   // Null for cheap kernels. Shared by all steps.
   KernelCost* cost = nullptr;
 
-  // 0 if unknown.
+  // Returns the expected run time in nanoseconds, or 0 if it is unknown.
   uint32_t cost_or_zero() const {
     return cost == nullptr ? 0
                            : cost->nanoseconds.load(std::memory_order_relaxed);
@@ -114,7 +115,7 @@ struct RefInput {
   std::string name;   // of the producer, for errors
 };
 
-// The source of an input's value.
+// InputSource names the node that produces an input's value.
 struct InputSource {
   int32_t node = -1;  // -1: a constant in the slot
   int32_t output = 0;
@@ -131,11 +132,12 @@ struct FrameInfo {
   int num_enters = 0;
   int parallel_iterations = 1;
   int num_slots = 0;
-  // A counter for each node that waits for more than one edge: pending edges;
-  // for a Merge, 1 + 2 for each control edge.
+  // A counter for each node that waits for more than one edge. It holds the
+  // number of pending edges or, for a Merge, 1 plus 2 for each control edge.
   std::vector<int64_t> counters;
   std::vector<ConstInput> const_inputs;  // by slot
-  // For each asynchronous node: its outputs, what it waits for, and its op.
+  // For each asynchronous node: the number of its outputs, a text that says
+  // what it waits for, and its op.
   std::vector<int32_t> async_outputs;
   std::vector<std::string> async_waits;
   std::vector<std::string> async_ops;
@@ -153,8 +155,8 @@ class PlanImpl : public Plan {
                      std::vector<std::string>& waits) const override;
   void CountWaits(std::map<std::string, int64_t>& waits) const override;
 
-  // Returns a reset state for the step of that id; return it when the step is
-  // over.
+  // TakeState returns a reset state for step `step_id`. GiveBack returns it
+  // when the step is over.
   std::unique_ptr<StepState> TakeState(uint64_t step_id) const;
   void GiveBack(std::unique_ptr<StepState> state) const;
 
@@ -164,7 +166,7 @@ class PlanImpl : public Plan {
   std::vector<FrameInfo> frames;
   std::vector<int32_t> roots;  // nodes without pending edges
   std::vector<int32_t> retval_indices;
-  // By _Send and _Recv node: the tensor and the other end, for traces: "x:0
+  // The tensor and the other end of each _Send and _Recv node, for traces: "x:0
   // @/job:ps/replica:0/task:0/device:CPU:0".
   FlatHashMap<int32_t, std::string> transfers;
   // The sources of all inputs of all nodes, in order, and the index of the
@@ -180,7 +182,7 @@ class PlanImpl : public Plan {
   int num_args_ = 0;
   int num_retvals_ = 0;
   int num_graph_nodes_ = 0;
-  // Referenced by `nodes`.
+  // Names and types to which `nodes` refers.
   std::vector<std::string> names_;
   std::vector<DataTypeVector> output_types_;
   std::vector<std::unique_ptr<bool[]>> outputs_on_host_;

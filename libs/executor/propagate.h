@@ -15,8 +15,8 @@ namespace weft {
 void Propagate(const Ready& ran, bool is_dead, const Outputs& outputs,
                ReadyList& ready);
 
-// A Merge's counter and slots show which input arrived; the rest is as for
-// other nodes.
+// Activates one edge of a Merge. Its counter and slots show which input has
+// arrived.
 void ActivateMerge(Iteration& to, const NodeItem& source, const Edge& edge,
                    Slot* output, bool is_dead, bool move, ReadyList& ready);
 
@@ -29,14 +29,15 @@ inline void ClearOutputs(const Outputs& outputs) {
   for (int i = 0; i < outputs.size; ++i) outputs.slots[i].Clear();
 }
 
-// The value for the edge; null on a control edge and if it is dead.
+// Returns the value for the edge, or null on a control edge and for a dead
+// value.
 inline Slot* OutputFor(const Edge& edge, bool is_dead, const Outputs& outputs) {
   if (is_dead || edge.is_control()) return nullptr;
   if (outputs.live < 0) return &outputs.slots[edge.output];
   return edge.output == outputs.live ? outputs.slots : nullptr;
 }
 
-// Moves a value, or copies it.
+// Moves the value into the slot, or copies it.
 inline void Put(Slot& slot, Slot& value, bool move) {
   if (value.variable != nullptr || slot.variable != nullptr) {
     slot.variable = value.variable;
@@ -56,13 +57,13 @@ inline constexpr int64_t kOneDead = int64_t{1} << 32;
 inline int64_t EdgesToCome(int64_t counter) { return counter & (kOneDead - 1); }
 inline int64_t DeadEdges(int64_t counter) { return counter >> 32; }
 
-// Returns whether no other thread counts there now: in a loop, everything along
-// edges is done under the lock of LoopFrames.
+// Returns whether no other thread changes the counters of the iteration now. In
+// a loop, edges are processed under the lock of LoopFrames.
 inline bool CountsAlone(const Iteration& iteration) {
   return iteration.frame != nullptr || iteration.state.WorksAlone();
 }
 
-// Returns the counter's new value.
+// Changes a counter and returns its new value.
 inline int64_t Count(Iteration& iteration, int32_t index, int64_t change) {
   std::atomic<int64_t>& counter = iteration.counters[index];
   if (!CountsAlone(iteration)) {

@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Lives on the stack of its thread. Holds one token of the step.
+// A ReadyLoop lives on the stack of its thread. It holds one token of the step.
 class ReadyLoop {
  public:
   ReadyLoop(StepState& state, RunWhere where);
@@ -21,22 +21,22 @@ class ReadyLoop {
   ReadyLoop(const ReadyLoop&) = delete;
   ReadyLoop& operator=(const ReadyLoop&) = delete;
 
-  // The loop running on this thread, innermost; null if there is none.
+  // Returns the innermost loop that runs on this thread, or null.
   static ReadyLoop* Current();
 
   StepState& state() const { return state_; }
 
-  // For the `done` of an asynchronous kernel that is destroyed without a call.
-  // Returns true if this loop runs the kernel's ComputeAsync now, and will fail
-  // the node when that has returned or thrown.
+  // Called when the `done` of an asynchronous kernel is destroyed without
+  // having been called. Returns true if this loop runs the kernel's
+  // ComputeAsync now; then the loop fails the node when ComputeAsync has
+  // returned or thrown.
   bool FailsLater(const AsyncEntry& entry) {
     if (starting_ != &entry) return false;
     is_done_lost_ = true;
     return true;
   }
 
-  // Runs nodes now and later; sends nodes that are worth another thread to the
-  // pool.
+  // Adds nodes to run. Nodes that are worth another thread go to the pool.
   void Add(const ReadyList& nodes);
   // Runs until no node is left, then releases the token: the step may be over
   // when this returns.
@@ -48,7 +48,7 @@ class ReadyLoop {
   bool IsWorthHandingOver(const Ready& ready) const;
   bool MayTakeLong(const Ready& ready, const NodeItem& item) const;
   bool HasMore() const { return has_kept_ || !ready_.empty(); }
-  // REQUIRES: none is kept.
+  // Keeps a node that takes long, to run it last. REQUIRES: no node is kept.
   void Keep(const Ready& node) {
     kept_ = node;
     has_kept_ = true;
@@ -69,8 +69,8 @@ class ReadyLoop {
         ready.iteration->state.plan.nodes[ready.node].cost_or_zero();
     waiting_nanoseconds_ -= std::min(waiting_nanoseconds_, cost);
   }
-  // Tracing is decided at compile time, so that an untraced step checks once
-  // per node.
+  // Runs a node. Tracing is a template parameter, so that an untraced step
+  // checks for it only once per node.
   template <bool kTraced>
   void RunNode(const Ready& ready);
   template <bool kTraced>
@@ -82,22 +82,23 @@ class ReadyLoop {
   void ComputeAsync(const NodeItem& item, AsyncEntry& entry);
   template <bool kTraced>
   void RunOnConst(const Ready& ready, const NodeItem& item);
-  // A node that has not succeeded; one that gave up goes to the pool.
+  // Ends the run of a node that has not succeeded. A node that gave up goes to
+  // the pool.
   void End(const Ready& ready, const NodeItem& item,
            const absl::Status& status);
   WhenLocked WhenLockedHere() const;
   template <bool kTraced>
   void RunAsync(const Ready& ready, const NodeItem& item);
-  // The run is over.
+  // Completes a run: propagates its outputs.
   template <bool kTraced>
   void Complete(const Ready& ready, const NodeItem& item, bool is_dead,
                 const Outputs& outputs);
-  // The run is over; the slots of its inputs are its outputs.
+  // Completes a run whose outputs are the slots of its inputs.
   template <bool kTraced>
   void CompleteInPlace(const Ready& ready, const NodeItem& item,
                        const Outputs& outputs);
   void HandOn(const Ready& ready, bool is_dead, const Outputs& outputs);
-  // Where the node's run creates its outputs; empty slots.
+  // Returns the empty slots in which the node's run creates its outputs.
   Outputs PlaceOutputs(const Ready& ready, const NodeItem& item);
   void Drop();
 
@@ -106,14 +107,15 @@ class ReadyLoop {
   ReadyLoop* const outer_;
   ReadyList ready_;  // the last one runs first
   ReadyList fresh_;  // the nodes made ready by the last node
-  Ready kept_;       // a long one, run when no other is left
+  Ready kept_;       // a long-running node, which runs when no other is left
   bool has_kept_ = false;
-  // The expected total run time of those nodes in `ready_` that are neither
-  // short nor cheap.
+  // The expected total run time of the nodes in `ready_` that are neither short
+  // nor cheap.
   uint64_t waiting_nanoseconds_ = 0;
   int nodes_until_clock_ = 0;
   absl::Time give_up_at_ = absl::InfinitePast();  // unknown yet
-  // Null until a node needs it; the slots are empty between runs of nodes.
+  // Slots for outputs; null until a node needs them. The slots are empty
+  // between runs of nodes.
   std::unique_ptr<Slot[]> outputs_;
   // While an asynchronous kernel's ComputeAsync runs: its entry, and whether
   // its `done` was destroyed without a call.

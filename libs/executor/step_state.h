@@ -31,9 +31,9 @@ namespace weft {
 struct Iteration;
 class StepState;
 
-// A node that may run now. Copied member by member: a block copy would read it
-// before the processor has combined the recent partial writes, which would take
-// as long as a small kernel.
+// A Ready is a node that may run now. It is copied member by member: a block
+// copy would read it before the processor has combined the recent partial
+// writes, which would take as long as a small kernel.
 struct Ready {
   Ready() = default;
   Ready(Iteration* in, int32_t index, bool dead)
@@ -55,9 +55,10 @@ struct Ready {
 
 using ReadyList = absl::InlinedVector<Ready, 32>;
 
-// The outputs of a run of a node: slots[i] is output i; or, if `live` names
-// one, slots[0] is that one and all others are dead. They may be slots of the
-// node's inputs. `size` of them must be emptied after propagation.
+// The outputs of a run of a node. slots[i] is output i. However, if `live`
+// names an output, slots[0] is that output and all others are dead. The slots
+// may be those of the node's inputs. The first `size` slots must be emptied
+// after propagation.
 struct Outputs {
   Slot* slots = nullptr;
   int size = 0;
@@ -69,7 +70,7 @@ struct AsyncEntry {
   Ready ready;
   std::optional<OpKernelContext> context;
   std::unique_ptr<Slot[]> outputs;
-  // Set between its start and its end, for DescribeWaits.
+  // Set while the kernel runs, for DescribeWaits.
   std::atomic<bool> waits{false};
   absl::Time begin;  // in a traced step
 };
