@@ -7,19 +7,19 @@
 namespace weft::checkpoint {
 namespace {
 
-TEST(FuzzCorpusTest, CheckpointIndexes) {
+TEST(FuzzCorpusTest, CheckpointIndexInputsDoNotCrash) {
   EXPECT_GE(ReplayFuzzCorpus("libs/checkpoint/testdata/fuzz/checkpoint_index",
                              FuzzCheckpointIndex),
             5);
 }
 
-TEST(FuzzCorpusTest, CheckpointEntries) {
+TEST(FuzzCorpusTest, CheckpointEntryInputsDoNotCrash) {
   EXPECT_GE(ReplayFuzzCorpus("libs/checkpoint/testdata/fuzz/checkpoint_entry",
                              FuzzCheckpointEntry),
             8);
 }
 
-TEST(FuzzCorpusTest, SliceTables) {
+TEST(FuzzCorpusTest, SliceTableInputsDoNotCrash) {
   EXPECT_GE(ReplayFuzzCorpus("libs/checkpoint/testdata/fuzz/slice_table",
                              FuzzSliceTable),
             6);

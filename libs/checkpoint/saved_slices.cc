@@ -132,7 +132,7 @@ absl::Status CheckCount(const tf::TensorProto& proto,
     return absl::OkStatus();
   }
   return absl::DataLossError(
-      absl::StrCat("its record holds ", count, " values of type ",
+      absl::StrCat("the record holds ", count, " values of type ",
                    DataTypeName(static_cast<DataType>(proto.dtype())),
                    ", but its shape is ", shape.ToString()));
 }

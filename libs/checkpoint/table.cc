@@ -76,7 +76,8 @@ class TableBuilder::File : public leveldb::WritableFile {
   leveldb::Status Keep(const absl::Status& status) {
     if (status.ok()) return leveldb::Status::OK();
     status_.Update(status);
-    return leveldb::Status::IOError("see File::status");
+    return leveldb::Status::IOError(
+        "the error is in TableBuilder::File::status");
   }
 
   weft::WritableFile& file_;

@@ -27,7 +27,7 @@ std::vector<AttrValue> OneOfEachKind() {
           std::vector<NameAttrList>{function}};
 }
 
-TEST(AttrValueTest, EqualsOnlyItself) {
+TEST(AttrValueTest, ValueEqualsOnlyItself) {
   const std::vector<AttrValue> a = OneOfEachKind(), b = OneOfEachKind();
   for (size_t i = 0; i < a.size(); ++i) {
     for (size_t j = 0; j < b.size(); ++j) {

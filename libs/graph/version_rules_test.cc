@@ -258,7 +258,7 @@ TEST_F(VersionRulesTest, OldOpsAddedAfterAnImportCanBeImported) {
   EXPECT_EQ(again.producer(), 25);
 }
 
-TEST_F(VersionRulesTest, ExcludedConsumersAreRefused) {
+TEST_F(VersionRulesTest, GraphsThatExcludeThisVersionAreRefused) {
   const auto import = [](absl::string_view versions) {
     Graph graph(TestOps());
     return ImportGraphDefText(absl::StrCat("versions { ", versions, " }"),

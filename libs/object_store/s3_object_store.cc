@@ -189,8 +189,8 @@ absl::StatusOr<ObjectList> ToList(const pugi::xml_node& result) {
   list.next = result.child_value("NextContinuationToken");
   if (!list.next.empty()) return list;
   return absl::InternalError(
-      "the service gives a part of a list, and does not say how to go on; does "
-      "it know ListObjectsV2?");
+      "the service sent a part of a list without a continuation token; does "
+      "it support ListObjectsV2?");
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ TEST_F(BarrierTest, CompletedKeyMayBeInsertedAgain) {
   EXPECT_THAT(*Take(2), ElementsAre("a", "a"));
 }
 
-TEST_F(BarrierTest, TakeWaitsForCompleteElementsOrItsStep) {
+TEST_F(BarrierTest, TakeWaitsForElementsOrCancellation) {
   Cancellation step;
   const auto cancelled = Begin(step, 1);
   const auto waits = Begin(step_, 2);

@@ -245,7 +245,7 @@ TEST_F(ReaderTest, RecordsReadByCancelledCallAreReturnedNext) {
   EXPECT_EQ(reader_->num_records_produced(), 5);
 }
 
-TEST_F(ReaderTest, CancelledCallSkipsNoMoreRecords) {
+TEST_F(ReaderTest, CancelledCallStopsSkippingRecords) {
   Add({"..a"});
   Cancellation step;
   letters_->before_read = [&] { step.Cancel(absl::CancelledError("gone")); };

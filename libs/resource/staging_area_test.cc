@@ -87,7 +87,7 @@ TEST_F(StagingAreaTest, TuplesLeaveInInsertionOrder) {
   EXPECT_THAT(***Take(), ElementsAre(2));
 }
 
-TEST_F(StagingAreaTest, TakesAndPeeksWaitForTheirTuple) {
+TEST_F(StagingAreaTest, TakeAndPeekWaitForATuple) {
   const auto third = Peek(1);
   const auto first = Take();
   Cancellation gone;

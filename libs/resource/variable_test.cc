@@ -273,7 +273,7 @@ TEST_F(VariableTest, UpdateAllWritesHeldValuesToNewMemory) {
   EXPECT_EQ(held.flat<float>()[0], 7);
 }
 
-TEST_F(VariableTest, PartReadersForceNoCopy) {
+TEST_F(VariableTest, ReadersOfAPartForceNoCopy) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   float second = 0;
   ASSERT_OK(variable_.ReadPart([&](const Tensor& value) {
@@ -478,7 +478,7 @@ TEST(VariableStressTest, RowUpdatesOfHeldTablesAreNotLost) {
 
 // Locks of several variables are always taken in order of address, so calls
 // with different orders do not deadlock.
-TEST(VariableStressTest, UpdatesOfSeveralDoNotDeadlock) {
+TEST(VariableStressTest, UpdatesOfSeveralVariablesDoNotDeadlock) {
   Cancellation step;
   Variable a("a", DT_INT32, {}), b("b", DT_INT32, {}), c("c", DT_INT32, {});
   for (Variable* v : {&a, &b, &c}) {

@@ -7,12 +7,12 @@
 namespace weft::summary {
 namespace {
 
-TEST(FuzzCorpusTest, Records) {
+TEST(FuzzCorpusTest, RecordInputsDoNotCrash) {
   EXPECT_GE(ReplayFuzzCorpus("libs/summary/testdata/fuzz/records", FuzzRecords),
             4);
 }
 
-TEST(FuzzCorpusTest, Events) {
+TEST(FuzzCorpusTest, EventInputsDoNotCrash) {
   EXPECT_GE(ReplayFuzzCorpus("libs/summary/testdata/fuzz/event", FuzzEvent), 6);
 }
 

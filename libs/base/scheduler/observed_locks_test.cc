@@ -157,7 +157,7 @@ TEST(ObservedLocksTest, TimeoutPassesInSimulatedTime) {
 
 // A stalled thread pauses for some simulated time, while all other threads
 // continue.
-TEST(ObservedLocksTest, StallsTakeTime) {
+TEST(ObservedLocksTest, StallTakesSimulatedTime) {
   absl::Mutex mutex;
   Simulated scheduler(3, {});
   const absl::Time before = scheduler->clock().Now();

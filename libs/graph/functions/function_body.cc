@@ -207,7 +207,7 @@ class Instantiation {
                      TypesOf(function_.signature.inputs, attrs_));
     if (types.size() != options_.args.size()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("it takes ", types.size(), " arguments, but ",
+          absl::StrCat("the function takes ", types.size(), " arguments, but ",
                        options_.args.size(), " were given"));
     }
     for (size_t i = 0; i < types.size(); ++i) {
@@ -280,7 +280,8 @@ class Instantiation {
     if (added_.emplace(node.name, std::move(added)).second) {
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError("the function has two such nodes");
+    return absl::InvalidArgumentError(
+        "the function has two nodes with this name");
   }
 
   // Returns whether the version of the graph applies to the function. It
@@ -605,8 +606,8 @@ class Instantiation {
                                    const std::vector<OutputTensor>& results) {
     if (types.size() != results.size()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("its signature promises ", types.size(),
-                       " results, but the body makes ", results.size()));
+          absl::StrCat("the signature has ", types.size(),
+                       " results, but the body has ", results.size()));
     }
     for (size_t i = 0; i < types.size(); ++i) {
       const DataType made = results[i].node->output_type(results[i].index);
@@ -616,7 +617,7 @@ class Instantiation {
       }
       return absl::InvalidArgumentError(absl::StrCat(
           "result ", i, " is ", DataTypeName(made),
-          ", but its signature promises ", DataTypeName(types[i])));
+          ", but its type in the signature is ", DataTypeName(types[i])));
     }
     return absl::OkStatus();
   }

@@ -523,11 +523,11 @@ TEST_F(FunctionBodyTest, MalformedBodyFailsAtTheCall) {
        "Control dependencies must come after"},
       {Signature(kResultY) + Body("c", "Count", "") +
            "ret { key: 'y' value: 'c:n:0' }",
-       "result 0 is int32, but its signature promises float"},
+       "result 0 is int32, but its type in the signature is float"},
       {Signature("output_arg { name: 'y' type: DT_INT32 number_attr: 'N' } "
                  "attr { name: 'N' type: 'int' default_value { i: 3 } }") +
            Body("c", "Count", "") + "ret { key: 'y' value: 'c:n:0' }",
-       "promises 3 results, but the body makes 1"},
+       "signature has 3 results, but the body has 1"},
       {Signature("output_arg { name: 'y' type: DT_INT32 number_attr: 'N' } "
                  "attr { name: 'N' type: 'int' default_value { i: 1000000000 } "
                  "}") +

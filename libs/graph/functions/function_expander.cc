@@ -186,7 +186,7 @@ absl::Status FunctionExpander::Count(const NodeSpec& spec) {
         "The constants of the functions that this graph calls come to more "
         "than ",
         options_.max_constant_bytes, " bytes, in ", Chain(),
-        ". Give large ones as arguments."));
+        ". Pass large constants as arguments."));
   }
   return CountBytes(bytes);
 }

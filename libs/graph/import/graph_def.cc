@@ -106,10 +106,10 @@ absl::Status TooLarge(const Graph& graph, const ExportOptions& options) {
   if (parts.size() > kNamed) {
     absl::StrAppend(&text, " and ", parts.size() - kNamed, " more");
   }
-  return absl::ResourceExhaustedError(
-      absl::StrCat("a GraphDef has at most ", options.max_bytes,
-                   " bytes, and these nodes and functions take more: ", text,
-                   ". Feed large constants, or read them from files."));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "a GraphDef has at most ", options.max_bytes,
+      " bytes, but this graph is larger. Its largest parts are: ", text,
+      ". Feed large constants, or read them from files."));
 }
 
 // Adds the nodes to `def`. Stops at the first node beyond the size limit, so
