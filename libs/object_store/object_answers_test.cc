@@ -775,7 +775,8 @@ TEST(CurlHttpClientTest, CancelledRequestEndsPromptly) {
   });
   given_up->store(true);
   ASSERT_TRUE(ended->WaitUntil(clock.Now() + absl::Seconds(30)));
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "given up"));
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kCancelled, "no longer needs"));
 }
 
 // While a renewal of keys fails, the old keys are used until they expire.
