@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Thread-safe.
+// The counts and times of saves and restores. Thread-safe.
 struct CheckpointMetrics {
   Histogram save_seconds{SecondsOfFiles()};  // successful saves
   Counter saved_bytes;                       // written, also by failed saves

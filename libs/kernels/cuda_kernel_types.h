@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// In the format of AllTensorFlowGpuKernels.
+// Returns the ops and types, in the format of AllTensorFlowGpuKernels.
 absl::Span<const TensorFlowGpuKernels> AllCudaKernels();
 
 }  // namespace weft

@@ -12,7 +12,8 @@ class ConstantOutput {
  public:
   virtual ~ConstantOutput() = default;
 
-  // Returns the output in steps with this default container. Thread-safe.
+  // Returns the output of the kernel in steps with this default container.
+  // Thread-safe.
   virtual Tensor OutputIn(absl::string_view default_container) = 0;
 };
 

@@ -86,7 +86,7 @@ absl::StatusOr<dnnl_primitive_attr_t> NewAttributes(
   return attributes;
 }
 
-// Wraps Weft's memory as a oneDNN memory object.
+// Memory is a oneDNN memory object that refers to Weft's memory.
 class Memory {
  public:
   Memory(const DnnlLibrary& library, const dnnl_memory_desc_t& layout,

@@ -21,7 +21,7 @@
 
 namespace weft {
 
-// oneDNN's own functions, without the prefix "dnnl_".
+// The members are oneDNN's own functions, without the prefix "dnnl_".
 struct DnnlLibrary {
   decltype(&dnnl_engine_create) engine_create = nullptr;
   decltype(&dnnl_stream_create) stream_create = nullptr;
@@ -55,7 +55,8 @@ struct DnnlLibrary {
   decltype(&dnnl_primitive_create) primitive_create = nullptr;
   decltype(&dnnl_primitive_destroy) primitive_destroy = nullptr;
   decltype(&dnnl_primitive_execute) primitive_execute = nullptr;
-  // An OpenMP function; applies to the calling thread.
+  // OpenMP's functions for the number of threads. They apply to the calling
+  // thread.
   void (*omp_set_num_threads)(int) = nullptr;
   int (*omp_get_max_threads)() = nullptr;
   // The CPU engine; lives as long as the process.
@@ -86,9 +87,10 @@ class OneThread {
 // layouts, not compiled yet. Immutable.
 class DnnlDescriptor {
  public:
-  // Creates it from an op's own descriptor. Returns UNIMPLEMENTED if oneDNN has
-  // no implementation, or only plain loops ("ref"). `hint` is that of the
-  // forward op for a backward op, else null.
+  // Creates a descriptor from oneDNN's descriptor of an op. Returns
+  // UNIMPLEMENTED if oneDNN has no implementation, or only plain loops ("ref").
+  // For a backward op, `hint` is the descriptor of the forward op; otherwise it
+  // is null.
   static absl::StatusOr<DnnlDescriptor> Create(const DnnlLibrary& library,
                                                const void* op_desc,
                                                const DnnlDescriptor* hint);
@@ -103,9 +105,9 @@ class DnnlDescriptor {
 
   const DnnlLibrary& library() const { return *library_; }
   const_dnnl_primitive_desc_t get() const { return desc_; }
-  // The memory layout of an argument.
+  // Returns the memory layout of an argument.
   const dnnl_memory_desc_t& layout(int argument) const;
-  // oneDNN's name of the implementation.
+  // Returns oneDNN's name of the implementation.
   absl::string_view implementation() const;
 
  private:
@@ -133,14 +135,15 @@ class DnnlPrimitive {
   DnnlPrimitive(const DnnlPrimitive&) = delete;
   DnnlPrimitive& operator=(const DnnlPrimitive&) = delete;
 
-  // The memory layout of an argument.
+  // Returns the memory layout of an argument.
   const dnnl_memory_desc_t& layout(int argument) const {
     return descriptor_.layout(argument);
   }
   size_t bytes(int argument) const;
   size_t scratchpad_bytes() const { return bytes(DNNL_ARG_SCRATCHPAD); }
 
-  // REQUIRES: `scratchpad` has scratchpad_bytes(), 64-byte aligned.
+  // Runs the primitive. REQUIRES: `scratchpad` has scratchpad_bytes() bytes and
+  // is aligned to 64 bytes.
   absl::Status Run(absl::Span<const Argument> arguments,
                    void* scratchpad) const;
 

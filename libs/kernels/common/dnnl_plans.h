@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// `Key` is a shape. Thread-safe.
+// DnnlPlans maps shapes of type `Key` to plans. Thread-safe.
 template <typename Key, typename Plan>
 class DnnlPlans {
  public:
@@ -39,12 +39,12 @@ class DnnlPlans {
   }
 
  private:
-  // A node may alternate between shapes: batches of training and a shorter last
-  // one, or buckets of lengths.
+  // The maximum number of cached plans. A node may alternate between several
+  // shapes: full batches and a shorter last batch, or buckets of lengths.
   static constexpr size_t kMaxPlans = 8;
 
   absl::Mutex mutex_;
-  // Most recently used first.
+  // The cached plans, the most recently used first.
   std::vector<std::pair<Key, SharedPlan>> plans_ ABSL_GUARDED_BY(mutex_);
 };
 

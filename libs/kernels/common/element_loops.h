@@ -17,7 +17,8 @@ using PairLoop = void (*)(const void* x, const void* y, void* out, int64_t n);
 using RowsLoop = void (*)(const void* x, const void* row, void* out,
                           int64_t rows, int64_t columns);
 
-// The loops of a kernel; at most one is set. `out` may be an operand.
+// The loops of a kernel, of which at most one is set. `out` may be the memory
+// of an operand.
 struct ElementLoops {
   UnaryLoop unary = nullptr;
   BinaryLoop binary = nullptr;  // operands of different shapes broadcast

@@ -16,8 +16,9 @@ namespace weft {
 absl::Status OfMember(absl::Status status, absl::string_view name,
                       absl::string_view op);
 
-// Returns the "NAME (OP)" for an error: that of the original node, which is
-// removed from the status, or that of the node itself.
+// Returns "NAME (OP)" of the node that failed: that of the original node, if
+// OfMember has added it to the status, from which it is removed; otherwise that
+// of the node itself.
 std::string TakeFailedNode(absl::Status& status, absl::string_view name,
                            absl::string_view op);
 

@@ -18,7 +18,8 @@ namespace weft {
 template <typename T>
 class NarrowSum {
  public:
-  // The sum of `n` numbers, the first of which is number `first` of its tensor.
+  // Returns the sum of `n` numbers, the first of which has index `first` in its
+  // tensor.
   static T Of(const T* x, int64_t n, int64_t first) {
     if (n <= kLanes * kMostVectors) return OfVectors(x, n);
     const int64_t middle = RoundUp(first + (n + 1) / 2);
@@ -27,7 +28,8 @@ class NarrowSum {
     return left == n ? sum : Add(sum, Of(x + left, n - left, middle));
   }
 
-  // The sums of `n` numbers in each of `lanes` vector lanes, `stride` apart.
+  // Sets sums[i] to the sum of the `n` numbers of vector lane i, which are
+  // `stride` apart, for each of `lanes` lanes.
   static void OfLanes(const T* x, int64_t n, int64_t stride, int64_t lanes,
                       T* sums) {
     const auto add_rows = BestNarrowLoops<T>().add_rows;
@@ -54,11 +56,12 @@ class NarrowSum {
   static constexpr int64_t kLanes = 8;
 
  private:
-  // Longer sums are split into two halves.
+  // The maximum number of vectors that are summed at once. Longer sums are
+  // split into two halves.
   static constexpr int64_t kMostVectors = std::is_same_v<T, half> ? 200 : 128;
   // From this length on, a lane is summed as kUnrolled lanes.
   static constexpr int64_t kUnrolledFrom = 16;
-  // Vectors that are summed in parallel.
+  // The number of vectors that are summed in parallel.
   static constexpr int64_t kUnrolled = 4;
 
   static T Add(T a, T b) {
@@ -82,7 +85,7 @@ class NarrowSum {
     return Add(OfVector(sums), rest);
   }
 
-  // Rounded once.
+  // Returns the sum of the lanes of a vector, rounded once.
   static T OfVector(const T* lanes) {
     float sums[kLanes];
     std::copy_n(lanes, kLanes, sums);

@@ -37,14 +37,14 @@ using Numbers = TypeList<float, double, half, bfloat16, int8_t, int16_t,
                          int32_t, int64_t, uint8_t, uint16_t, uint32_t,
                          uint64_t, std::complex<float>, std::complex<double>>;
 
-// The list as DataTypes, for a KernelDef.
+// Returns the types of the list as DataTypes, for a KernelDef.
 template <typename... Ts>
 std::vector<DataType> DataTypesOf(TypeList<Ts...>) {
   return {DataTypeOf<Ts>::value...};
 }
 
-// Calls `fn` with the TypeTag of the list's type that `type` stands for.
-// Returns UNIMPLEMENTED if it is not in the list.
+// Calls `fn` with the TypeTag of the C++ type of `type`. Returns UNIMPLEMENTED
+// if that type is not in the list.
 template <typename... Ts, typename Fn>
 absl::Status DispatchType(TypeList<Ts...>, DataType type, const Fn& fn) {
   absl::Status status;
@@ -63,8 +63,8 @@ using Wide =
     std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
                        float, T>;
 
-// The largest and the lowest finite value; numeric_limits lacks the 16-bit
-// floats.
+// HighestOf and LowestOf return the largest and the lowest finite value of a
+// type, including the 16-bit floats, which numeric_limits lacks.
 template <typename T>
 T HighestOf() {
   if constexpr (std::is_same_v<T, half>) {

@@ -31,7 +31,7 @@ void ParallelLoop(OpKernelContext& context, int64_t items,
   context.scheduler().ParallelFor(items, minimum, work);
 }
 
-// The first reported error of several threads. Thread-safe.
+// FirstError keeps the first error that several threads report. Thread-safe.
 class FirstError {
  public:
   void Update(absl::Status status) {

@@ -16,7 +16,8 @@
 
 namespace weft {
 
-// Four 32-bit numbers at a time; a value, not synchronized.
+// Philox returns four 32-bit random numbers at a time. It is a value and not
+// synchronized.
 class Philox {
  public:
   using Sample = std::array<uint32_t, 4>;
@@ -26,12 +27,12 @@ class Philox {
         counter_{0, 0, static_cast<uint32_t>(seed2),
                  static_cast<uint32_t>(seed2 >> 32)} {}
 
-  // From explicit key and counter, lowest numbers first.
+  // Begins with the given key and counter, whose lowest numbers come first.
   Philox(const std::array<uint32_t, 2>& key, const Sample& counter)
       : key_(key), counter_(counter) {}
 
-  // The generator of stateless ops, which scramble their seeds first
-  // (core/kernels/stateless_random_ops.cc).
+  // Returns the generator of a stateless op. Such an op scrambles its seeds
+  // first (core/kernels/stateless_random_ops.cc).
   static Philox OfStatelessSeed(uint64_t seed, uint64_t seed2) {
     Philox scrambler(0x02461e293ec8f720u, seed2);
     scrambler.counter_[0] = static_cast<uint32_t>(seed);
@@ -61,7 +62,7 @@ class Philox {
     return state;
   }
 
-  // The inputs of the next sample, lowest numbers first.
+  // The key and the counter of the next sample, lowest numbers first.
   const std::array<uint32_t, 2>& key() const { return key_; }
   const Sample& counter() const { return counter_; }
 
@@ -83,7 +84,7 @@ class Philox {
   Sample counter_;
 };
 
-// The individual numbers of a Philox.
+// PhiloxNumbers returns the numbers of a Philox one by one.
 class PhiloxNumbers {
  public:
   explicit PhiloxNumbers(const Philox& philox) : philox_(philox) {}
@@ -96,16 +97,16 @@ class PhiloxNumbers {
     return sample_[used_++];
   }
 
-  // A number from 0 to `count` - 1: the next number modulo count, as in
-  // TensorFlow. Above 2^32, for which TensorFlow has no rule, it uses the next
-  // two numbers, the low one first. REQUIRES: count > 0.
+  // Returns a number from 0 to `count` - 1: the next number modulo `count`, as
+  // in TensorFlow. For a count above 2^32, for which TensorFlow has no rule,
+  // uses the next two numbers, the low one first. REQUIRES: count > 0.
   uint64_t NextBelow(uint64_t count) {
     const uint64_t low = Next();
     if (count <= kMaxOfOne) return low % count;
     return (low | uint64_t{Next()} << 32) % count;
   }
-  // The number of numbers that NextBelow takes for counts of `count`, `count` -
-  // 1, ... 2.
+  // Returns how many random numbers a shuffle of `count` elements takes, which
+  // calls NextBelow with `count`, `count` - 1, ..., 2.
   static uint64_t NumbersToShuffle(uint64_t count) {
     if (count <= 1) return 0;
     return count - 1 + (count > kMaxOfOne ? count - kMaxOfOne : 0);
@@ -119,7 +120,8 @@ class PhiloxNumbers {
   size_t used_ = sample_.size();
 };
 
-// The stream of one op, which continues from step to step. Thread-safe.
+// PhiloxStream is the stream of random numbers of one op. It continues from
+// step to step. Thread-safe.
 class PhiloxStream {
  public:
   // Seeded by attrs seed and seed2, or by the device's Random if both are 0.
@@ -133,7 +135,7 @@ class PhiloxStream {
     if (step.IsCancelled()) return step.status();
     return ReserveLocked(samples);
   }
-  // Like Reserve, outside of steps.
+  // Like the other Reserve, for use outside of steps.
   Philox Reserve(uint64_t samples) {
     absl::MutexLock lock(&mutex_);
     return ReserveLocked(samples);

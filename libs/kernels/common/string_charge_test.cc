@@ -21,8 +21,8 @@ namespace weft {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
-// Memory for charges. HeapCharge::kFreeBytes and elements of outputs come on
-// top.
+// The memory for charges, in addition to HeapCharge::kFreeBytes and the
+// elements of outputs.
 constexpr size_t kRoom = kMiB / 2;
 
 Tensor Text(size_t size) { return Tensor::Scalar(std::string(size, 'a')); }
@@ -171,7 +171,7 @@ TEST_F(StringChargeTest, ChangedStringsAreBounded) {
   ExpectRefused(ChangingCases());
 }
 
-// Absent keys each get a copy of the default.
+// Each absent key gets a copy of the default value, so the copies are charged.
 TEST_F(StringChargeTest, ValuesOfTablesAreBounded) {
   const AttrMap types = {{"key_dtype", DT_INT64}, {"value_dtype", DT_STRING}};
   const Tensor keys = Longs({1, 2, 3, 4});
@@ -206,7 +206,7 @@ TEST_F(StringChargeTest, BatchesOfQueuesAreBounded) {
       {{"component_types", DataTypeVector{DT_STRING}},
        {"shapes", std::vector<PartialShape>{PartialShape(TensorShape())}}});
   const Tensor text = Text(kMiB);
-  // Enough elements for a failing and a succeeding run.
+  // Enqueues enough elements for a run that fails and one that succeeds.
   for (int i = 0; i < 8; ++i) Run("QueueEnqueueV2", {queue, text});
   ExpectRefused({{"QueueDequeueManyV2",
                   {queue, Int(4)},
@@ -248,7 +248,7 @@ TEST_F(StringChargeTest, SerializedTensorsAreBounded) {
        {"DeserializeSparse", {stacked}, {{"dtype", DT_STRING}}}});
 }
 
-// `count` consecutive positions in a sparse tensor.
+// Positions has the indices of `count` consecutive values of a sparse tensor.
 struct Positions {
   explicit Positions(int64_t count, int64_t rank = 1)
       : indices(DT_INT64, {count, rank}), shape(DT_INT64, {rank}) {
@@ -276,7 +276,7 @@ std::string Field(int number, const std::string& bytes) {
   return field + static_cast<char>(size) + bytes;
 }
 
-// The same input four times.
+// Each op gets the same input four times.
 TEST_F(StringChargeTest, FormattedAndMergedTextsAreBounded) {
   const Tensor text = Text(kMiB);
   const Tensor summary =
@@ -288,7 +288,7 @@ TEST_F(StringChargeTest, FormattedAndMergedTextsAreBounded) {
        {"MergeSummary", {summary, summary, summary, summary}, {{"N", 4}}}});
 }
 
-// One tag per image.
+// The summary has one tag for each image.
 TEST_F(StringChargeTest, TagsOfSummariesAreBounded) {
   const Tensor tag = Text(kMiB);
   ExpectRefused({{"ImageSummary",
@@ -309,7 +309,7 @@ TEST_F(StringChargeTest, PrintedTextsAreBounded) {
                 {"PrintV2", {Text(4 * kMiB)}}});
 }
 
-// 16 strings of 16 KiB, crossed with themselves.
+// Crosses 16 strings of 16 KiB with themselves.
 TEST_F(StringChargeTest, CrossedTextsAreBounded) {
   const Tensor row = *Texts(16, 16 << 10).Reshaped({1, 16});
   ExpectRefused({{"SparseCross",

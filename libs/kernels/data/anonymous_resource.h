@@ -46,7 +46,8 @@ absl::Status SetAnonymous(OpKernelContext& context,
   return absl::OkStatus();
 }
 
-// Called with the handle and its deleter; other holders keep the resource.
+// DeleteAnonymousKernel is the kernel of the ops that delete a resource, given
+// its handle and its deleter. Other holders keep the resource.
 template <typename T>
 class DeleteAnonymousKernel : public OpKernel {
  public:
@@ -60,7 +61,7 @@ class DeleteAnonymousKernel : public OpKernel {
   }
 };
 
-// A null handle, for ops that require one.
+// DummyHandleKernel returns a null handle, for ops that require one.
 template <typename T>
 class DummyHandleKernel : public OpKernel {
  public:

@@ -16,7 +16,8 @@
 
 namespace weft {
 
-// A condition variable on the Scheduler. One mutex guards all its conditions.
+// Signal is a condition variable on the Scheduler. One mutex guards all its
+// conditions.
 class Signal {
  public:
   // Waits until `condition` holds, which may only change before a Notify, and
@@ -44,13 +45,14 @@ class Signal {
   std::vector<Event*> waiters_;
 };
 
-// The destructor cancels the work and waits for its end. It must therefore be
-// the last member of its iterator, so that it is destroyed before the others.
+// BackgroundWork cancels the work in its destructor and waits for its end. It
+// must therefore be the last member of its iterator, so that it is destroyed
+// before the other members.
 //
 // Threads: thread-safe.
 class BackgroundWork {
  public:
-  // Work is in progress while a copy exists.
+  // While a copy of a Running exists, the work is in progress.
   using Running = std::shared_ptr<void>;
 
   explicit BackgroundWork(const IteratorContext& context);
@@ -58,8 +60,8 @@ class BackgroundWork {
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
 
-  // The context of the work: that of the iterator's creation, with a separate
-  // cancellation.
+  // The context of the work: the context of the iterator's creation, with a
+  // cancellation of its own.
   IteratorContext& context() { return context_; }
   bool IsCancelled() const { return cancellation_.IsCancelled(); }
 

@@ -42,12 +42,12 @@ class CapturedFunction {
   // context.cancellation().
   absl::StatusOr<std::vector<Tensor>> Call(const IteratorContext& context,
                                            std::vector<Tensor> args) const;
-  // Does not wait: calls `done` exactly once, possibly before it returns. The
-  // context's cancellation must live until then.
+  // Like Call, but does not wait: calls `done` exactly once, possibly before
+  // CallAsync returns. The context's cancellation must live until then.
   void CallAsync(const IteratorContext& context, std::vector<Tensor> args,
                  Done done) const;
-  // The error of a call whose `done` was destroyed without being called, as
-  // after an exception in the function's run.
+  // Returns the error of a call whose `done` was destroyed without being
+  // called, as after an exception in the function's run.
   static absl::Status DroppedCall();
 
  private:
@@ -59,7 +59,8 @@ class CapturedFunction {
                    std::vector<Tensor> captured);
 
   absl::Status OfDataset(const absl::Status& status) const;
-  // The walk's copy of the function, if it keeps state.
+  // Returns the walk's copy of the function if the function keeps state;
+  // otherwise the shared one.
   absl::StatusOr<const RunnableFunction*> FunctionFor(
       const IteratorContext& context) const;
 
@@ -76,13 +77,14 @@ class CapturedFunction {
 
 using CapturedFunctionPtr = std::shared_ptr<const CapturedFunction>;
 
-// The only result as an int64 scalar; `name` is the name of the function.
+// Calls a function and returns its only result, an int64 scalar. `name` is the
+// name of the function's attr, for errors.
 absl::StatusOr<int64_t> CallForNumber(const CapturedFunction& function,
                                       absl::string_view name,
                                       const IteratorContext& context,
                                       std::vector<Tensor> args);
 
-// The only result as a bool scalar; for predicates.
+// Calls a predicate and returns its only result, a bool scalar.
 absl::StatusOr<bool> CallPredicate(const CapturedFunction& predicate,
                                    const IteratorContext& context,
                                    std::vector<Tensor> args);

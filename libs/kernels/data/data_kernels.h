@@ -9,7 +9,8 @@ namespace weft {
 
 void RegisterDataKernels(KernelRegistry& registry);
 
-// Parts of the registration, each in the file that is named after it.
+// Each of these functions registers some of the kernels, and is defined in the
+// file that is named after it.
 void RegisterTensorDatasets(KernelRegistry& registry);
 void RegisterChoiceDatasets(KernelRegistry& registry);
 void RegisterFunctionDatasets(KernelRegistry& registry);

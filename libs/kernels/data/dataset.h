@@ -51,7 +51,8 @@ class IteratorPlace {
   static constexpr int64_t kMaxIterators = int64_t{1} << 20;
 
   IteratorPlace() = default;
-  // Returns RESOURCE_EXHAUSTED if there are already kMaxIterators.
+  // Takes a place. Returns RESOURCE_EXHAUSTED if the walk already has
+  // kMaxIterators iterators.
   static absl::StatusOr<IteratorPlace> Take(Count count);
   IteratorPlace(IteratorPlace&& other) noexcept
       : count_(std::exchange(other.count_, nullptr)) {}
@@ -63,7 +64,8 @@ class IteratorPlace {
     if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
   }
 
-  // Null for a place that was not taken.
+  // Returns the count of the walk's places; null for a place that was not
+  // taken.
   const Count& count() const { return count_; }
 
  private:
@@ -78,15 +80,16 @@ class IteratorPlace {
 // with its own Cancellation.
 class IteratorContext {
  public:
-  // `functions` keeps the session's objects alive; null in tests, where the
-  // caller does so.
+  // `functions` keeps the session's objects alive. It is null in tests, where
+  // the caller keeps them alive.
   IteratorContext(const StepContext& step,
                   std::shared_ptr<FunctionRuntime> functions);
 
-  // The same context, cancelled by `cancellation`, which must outlive the
+  // Returns the same context with another cancellation, which must outlive the
   // calls.
   IteratorContext With(Cancellation& cancellation) const;
-  // The same context for a new walk: functions that keep state restart with it.
+  // Returns the same context for a new walk, in which functions that keep state
+  // start anew.
   IteratorContext ForWalk() const;
 
   Scheduler& scheduler() const { return *step_.scheduler; }
@@ -97,7 +100,8 @@ class IteratorContext {
   Device& device() const { return *step_.device; }
   // The step for function calls, except objects that live as long as a call.
   const StepContext& step() const { return step_; }
-  // Null outside ForWalk: functions continue with the state of earlier calls.
+  // Returns the walk's copies of functions. Null if the context was not made by
+  // ForWalk; then functions continue with the state of earlier calls.
   WalkFunctions* walk_functions() const { return walk_functions_.get(); }
 
   // The number of nested iterators and function calls around this call. An
