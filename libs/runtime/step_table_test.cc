@@ -123,7 +123,7 @@ TEST_F(StepTableTest, ValuesForFinishedStepsAreDropped) {
   table_.Deliver(PushOf(6, 5));
   EXPECT_EQ(table_.size().waiting, 0);
   EXPECT_THAT(table_.Begin(Step(6), &peers_).status(),
-              StatusIs(absl::StatusCode::kAborted, "over"));
+              StatusIs(absl::StatusCode::kAborted, "already ended"));
 }
 
 // Step 1 runs until the test ends, while later steps end.
@@ -164,7 +164,7 @@ TEST_F(StepTableTest, NamedRunningStepsAreRemembered) {
   EXPECT_THAT(table_.Begin(Step(5), &peers_).status(),
               StatusIs(absl::StatusCode::kUnavailable, "gone"));
   EXPECT_THAT(table_.Begin(Step(8), &peers_).status(),
-              StatusIs(absl::StatusCode::kAborted, "over"));
+              StatusIs(absl::StatusCode::kAborted, "already ended"));
   EXPECT_OK(table_.Begin(Step(7), &peers_));
   EXPECT_EQ(table_.PeerLost(kWorker, Gone()).ended,
             (std::vector<protocol::StepId>{{kMaster, 3}}));
@@ -180,7 +180,7 @@ TEST_F(StepTableTest, LateRequestsDoNotReviveAStep) {
   request.more_finished = &earlier;
   ASSERT_OK(table_.Begin(request, &peers_));
   EXPECT_THAT(table_.Begin(Step(4), &peers_).status(),
-              StatusIs(absl::StatusCode::kAborted, "over"));
+              StatusIs(absl::StatusCode::kAborted, "already ended"));
   EXPECT_OK(table_.Begin(Step(3), &peers_));
 }
 
