@@ -25,7 +25,7 @@ class ClusterDirectory::Route : public protocol::Worker,
         address_(std::move(address)),
         unused_(options_.process->scheduler().NewEvent()) {}
 
-  // Blocks while a call is being sent.
+  // Closes the connection. Blocks while a call is being sent.
   void Close() {
     std::unique_ptr<protocol::WorkerClient> client;
     {
@@ -34,9 +34,9 @@ class ClusterDirectory::Route : public protocol::Worker,
       client = std::move(client_);
       in_use_.reset();
     }
-    // The destructor of the client fails what is pending, so it must run on
-    // this thread, without a lock held: not on the thread of the last call,
-    // which may be one that reads.
+    // The destructor of the client fails pending calls. So it must run on this
+    // thread, without a lock held, and not on the thread of the last call,
+    // which may be a reading thread.
     if (client != nullptr) unused_->Wait();
   }
 
@@ -78,8 +78,8 @@ class ClusterDirectory::Route : public protocol::Worker,
   }
   void Deliver(std::vector<protocol::Push> pushes) override {
     if (auto local = FindLocal()) {
-      // Scheduled, never called directly: the other task's kernels must not run
-      // on this task's threads.
+      // The delivery is scheduled, not called directly, because the other
+      // task's kernels must not run on this task's threads.
       return options_.process->scheduler().Schedule(
           Pool::kCompute, [local, pushes = std::move(pushes)]() mutable {
             local->Deliver(std::move(pushes));
@@ -95,7 +95,8 @@ class ClusterDirectory::Route : public protocol::Worker,
              const absl::Status& cause, Done done) override {
     Forward(&Worker::Abort, std::move(done), step, steps_finished_below, cause);
   }
-  // Nothing is in flight to a task of this process, or without a connection.
+  // Drops unsent pushes of the step. No push is in flight to a task of this
+  // process, or without a connection.
   void AbandonPushes(const protocol::StepId& step) override {
     std::shared_ptr<protocol::Worker> client;
     {
@@ -134,8 +135,8 @@ class ClusterDirectory::Route : public protocol::Worker,
     return options_.process->local_tasks().FindWorker(cluster_, task_);
   }
 
-  // Null if the task cannot be reached from here. Close waits until no caller
-  // holds it.
+  // Returns the connection to the task, or null if the task cannot be reached
+  // from here. Close waits until no caller holds the connection.
   std::shared_ptr<protocol::Worker> Remote() {
     if (address_.port == 0) return nullptr;
     absl::MutexLock lock(&mutex_);
@@ -150,7 +151,8 @@ class ClusterDirectory::Route : public protocol::Worker,
               .allocator = &options_.process->buffers(),
               .events = options_.events,
               .clock = &options_.process->clock()});
-      // Shared by the calls being sent, which do not own it.
+      // The calls that are being sent share this pointer, which does not own
+      // the client.
       in_use_ = std::shared_ptr<protocol::Worker>(
           client_.get(),
           [unused = unused_](protocol::Worker*) { unused->Set(); });

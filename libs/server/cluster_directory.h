@@ -29,7 +29,8 @@ struct ClusterDirectoryOptions {
 
 class ClusterDirectory : public protocol::WorkerDirectory {
  public:
-  // INVALID_ARGUMENT names the task whose address does not parse.
+  // Creates the directory. INVALID_ARGUMENT if the address of a task does not
+  // parse; the error names the task.
   static absl::StatusOr<std::unique_ptr<ClusterDirectory>> Create(
       const ClusterDirectoryOptions& options);
   ~ClusterDirectory() override;
@@ -40,8 +41,7 @@ class ClusterDirectory : public protocol::WorkerDirectory {
   protocol::Worker* Find(const std::string& task) override;
   std::vector<std::string> Tasks() const override;
 
-  // Closes its connections, once no outgoing call is running. Calls fail
-  // afterwards.
+  // Closes the connections once no outgoing call is running. Later calls fail.
   void Close();
 
  private:

@@ -30,16 +30,17 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 // A heartbeat is given up after this many intervals.
 constexpr int kBeatTimeoutIntervals = 3;
 
-// A task that has never joined was started with the wrong spec or build. A task
-// that has joined may meet another process at the address of its coordinator,
-// or that coordinator with another spec, and its steps need neither; but if
-// another process has claimed the task, one of the two must stop.
+// Returns whether a refusal ends the link. A task that has never joined was
+// started with the wrong spec or build. A task that has joined may meet another
+// process at the address of its coordinator, or its coordinator with another
+// spec, but its steps need neither. However, if another process has claimed the
+// task, one of the two processes must stop.
 bool IsForGood(const absl::Status& why, bool has_joined) {
   if (absl::IsAlreadyExists(why)) return true;
   return bus::IsRefusal(why) && !has_joined;
 }
 
-// Omits the tasks that have an entry in `except`.
+// Returns the tasks as a list, without those that have an entry in `except`.
 std::vector<protocol::LeftTask> ListOf(
     const std::map<std::string, uint64_t>& left,
     const std::map<std::string, uint64_t>& except = {}) {
@@ -92,7 +93,8 @@ void CoordinatorLink::OnLost() {
   JoinLater(kBackoff);
 }
 
-// When its old connection ended, the coordinator marked this task lost.
+// Joins again, because the coordinator has marked this task lost when its old
+// connection ended.
 void CoordinatorLink::OnConnected() {
   {
     absl::MutexLock lock(&mutex_);
@@ -230,7 +232,7 @@ void CoordinatorLink::After(State state, absl::Duration delay,
   // If another thread has changed the state meanwhile, it has started a
   // sequence of calls of its own.
   if (state_ != state) return;
-  // Only one sequence of calls at a time.
+  // Cancels the timer, because only one sequence of calls may run at a time.
   if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
   timer_ = options_.scheduler->ScheduleAt(
       Pool::kControl, options_.scheduler->clock().Now() + delay,
@@ -265,7 +267,8 @@ void CoordinatorLink::Send(const protocol::HeartbeatRequest& request,
       });
 }
 
-// Versions, and the tasks that were told, belong to one coordinator.
+// The version and the tasks that were sent belong to one coordinator. So the
+// version in an answer of an earlier coordinator is discarded.
 void CoordinatorLink::NoteAnswered(
     uint64_t asked, bool reported,
     const std::vector<protocol::LeftTask>& sent_left,
@@ -444,7 +447,7 @@ void CoordinatorLink::Leave() {
   }
   // A coordinator that does not know this task yet would ignore its leave.
   if (join_answered != nullptr) join_answered->WaitUntil(deadline);
-  // Shared: an answer may arrive after the wait.
+  // The event is shared, because an answer may arrive after the wait.
   std::shared_ptr<Event> told = options_.scheduler->NewEvent();
   options_.coordinator->Leave(farewell, deadline,
                               [told](const absl::Status&) { told->Set(); });

@@ -51,30 +51,32 @@ class CoordinatorLinkEvents {
   // Returns the task's report about itself. Called on Pool::kGraph, while no
   // lock of the link is held. May wait for locks of variables.
   virtual protocol::TaskReport Report() = 0;
-  // The uuid of the task's cluster: the first time that it is certain, and
+  // Called with the uuid of the task's cluster when it is first certain, and
   // whenever it changes.
   virtual void OnClusterKnown(const std::string& uuid) = 0;
-  // The coordinator permanently refuses this task (see above):
-  // FAILED_PRECONDITION or ALREADY_EXISTS, naming both sides. Called once; the
-  // link ends.
+  // Called once if the coordinator permanently refuses this task (see above);
+  // then the link ends. `why` is FAILED_PRECONDITION or ALREADY_EXISTS, naming
+  // both sides.
   virtual void OnRefused(const absl::Status& why) = 0;
-  // The cluster is being shut down. Called once.
+  // Called once if the cluster is being shut down.
   virtual void OnStopRequested() = 0;
-  // All tasks of the job have left; repeated with every heartbeat and report.
+  // Called when all tasks of the job have left, and again with every heartbeat
+  // and report.
   virtual void OnJobFinished(const std::string& job) = 0;
-  // This process of a task has left cleanly. May be called more than once.
+  // Called when this process of a task has left cleanly, perhaps more than
+  // once.
   virtual void OnTaskLeft(const std::string& task, uint64_t incarnation) = 0;
 };
 
 struct CoordinatorLinkOptions {
   Scheduler* scheduler = nullptr;                // must outlive the link
-  protocol::Coordinator* coordinator = nullptr;  // likewise
-  CoordinatorLinkEvents* events = nullptr;       // likewise
+  protocol::Coordinator* coordinator = nullptr;  // must outlive it, too
+  CoordinatorLinkEvents* events = nullptr;       // must outlive it, too
   // Without target and report.
   protocol::JoinRequest request;
   // How long another process may claim this task, without another answer in
-  // between, before the link gives up: a dead process is detected within that
-  // time.
+  // between, before the link gives up. The coordinator detects within that time
+  // that the other process is dead.
   absl::Duration claim_timeout = absl::Seconds(20);
   Logger* logger = nullptr;  // may be null
 };
@@ -85,31 +87,33 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
 
   // Begins to join, and returns. `target` is where the task listens.
   void Start(const std::string& target);
-  // The coordinator is connected; it may be another one than before.
+  // Must be called when the coordinator is connected, perhaps another one than
+  // before.
   void OnConnected();
-  // The connection is lost.
+  // Must be called when the connection is lost.
   void OnLost();
   bool joined() const;
-  // A process of a task has announced its end; or another one, or the same, has
-  // connected. A task that has left is reported to the coordinator with the
-  // next heartbeat or report; a Join reports to the next coordinator those that
-  // an earlier one knew.
+  // NoteLeft must be called when a process of a task has announced its end, and
+  // NoteBack when a process of the task has connected. A task that has left is
+  // reported to the coordinator with the next heartbeat or report. A Join
+  // reports to the next coordinator the tasks that an earlier one knew.
   void NoteLeft(const std::string& task, uint64_t incarnation);
   void NoteBack(const std::string& task);
-  // Whether the coordinator, or a NoteLeft, has reported that.
+  // Returns whether the coordinator or a NoteLeft has reported that this
+  // process of the task has left.
   bool HasLeft(const std::string& task, uint64_t incarnation) const;
-  // Notifies the coordinator that a task that has joined stops, also if its
-  // connection is being remade; waits briefly for the answer. No heartbeat and
-  // no join begins from then on.
+  // Notifies the coordinator that a task that has joined stops, even if its
+  // connection is being remade. Waits briefly for the answer. From then on, no
+  // heartbeat and no join begins.
   void Leave();
-  // Nothing is sent and no event runs any more.
+  // Ends the link. After that, nothing is sent and no event runs.
   void Close();
 
  private:
   enum class State { kIdle, kJoining, kJoined, kRefused, kLeft, kClosed };
 
   void Join();
-  // `sent_left`: the content of the request.
+  // `sent_left` are the tasks that the request contained.
   void OnJoinAnswered(const std::vector<protocol::LeftTask>& sent_left,
                       absl::StatusOr<protocol::JoinReply> reply);
   void NoteCluster(const std::string& uuid);
@@ -128,7 +132,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void Send(const protocol::HeartbeatRequest& request, absl::Duration timeout,
             void (CoordinatorLink::*on_answer)(
                 absl::StatusOr<protocol::HeartbeatReply>));
-  // The coordinator `asked` has answered a heartbeat that contained
+  // Notes that the coordinator `asked` has answered a heartbeat that contained
   // `sent_left` and, if `reported`, a report.
   void NoteAnswered(uint64_t asked, bool reported,
                     const std::vector<protocol::LeftTask>& sent_left,
@@ -162,14 +166,15 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   std::string target_ ABSL_GUARDED_BY(mutex_);
   State state_ ABSL_GUARDED_BY(mutex_) = State::kIdle;
   bool is_joining_ ABSL_GUARDED_BY(mutex_) = false;  // a Join is in progress
-  // Set when it has been answered; null while there is none.
+  // Set when the Join has been answered; null while no Join is in progress.
   std::shared_ptr<Event> join_answered_ ABSL_GUARDED_BY(mutex_);
   bool is_lost_ ABSL_GUARDED_BY(mutex_) = false;  // the connection
-  // There has been a new connection since the current Join began, which may be
-  // answered by the previous server.
+  // Whether there has been a new connection since the current Join began. Then
+  // the previous server may answer the Join.
   bool is_another_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_reporting_ ABSL_GUARDED_BY(mutex_) = false;  // a report is in flight
-  // The coordinator that was joined last has no report of this task yet.
+  // Whether the coordinator that was joined last has no report of this task
+  // yet.
   bool owes_report_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_stop_notified_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // joined last; 0: none
@@ -178,13 +183,13 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   // version of the one joined last.
   std::map<std::string, uint64_t> left_ ABSL_GUARDED_BY(mutex_);
   uint64_t left_version_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of left_: those not yet sent to any coordinator.
+  // The tasks of left_ that were not yet sent to any coordinator.
   std::map<std::string, uint64_t> unsent_left_ ABSL_GUARDED_BY(mutex_);
   absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
   absl::Duration slice_ ABSL_GUARDED_BY(mutex_);  // of the next Join
   absl::Time last_logged_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time claimed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  // Of the heartbeats; a new Join begins another series of them.
+  // The timer of the heartbeats. A new Join begins another series of them.
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -54,7 +54,8 @@ class ForwardingRoute final
   }
   void Leave(const protocol::LeaveRequest& request, absl::Time deadline,
              Done done) override {
-    // If there is no coordinator in this process, none needs to be told.
+    // If there is no coordinator in this process, no coordinator needs to be
+    // notified.
     Look(absl::InfinitePast(), std::move(done),
          [request, deadline](Role& coordinator, Done answer) {
            coordinator.Leave(request, deadline, std::move(answer));
@@ -143,7 +144,7 @@ class ForwardingRoute final
     CancellationLink by_caller_;
     CancellationLink by_route_;
   };
-  // Forwards such a call. `caller` may be null.
+  // Forwards a call that waits for tasks. `caller` may be null.
   template <typename Method, typename DoneType, typename... Args>
   void ForwardWait(const Waits& waits, Method method, absl::Time deadline,
                    std::shared_ptr<Cancellation> caller, DoneType done,
@@ -166,8 +167,8 @@ class ForwardingRoute final
   absl::Status NotHere();
   absl::Status ShuttingDown() const;
   bool IsClosed();
-  // Returns both under one lock: a call that begins after EndWaits must not
-  // miss it.
+  // Returns both members under one lock, because a call that begins after
+  // EndWaits must not miss it.
   Waits CurrentWaits();
 
   const CoordinatorRouteOptions options_;
@@ -221,7 +222,8 @@ void ForwardingRoute::Close() {
   // answers, nor while a call is being cancelled there.
   in_flight_.WaitUntilNone(scheduler, absl::InfiniteFuture());
   waits_.WaitUntilNone(scheduler, absl::InfiniteFuture());
-  // Its destructor fails what is pending, so it runs without the lock.
+  // The destructor of the client fails pending calls, so it runs without the
+  // lock.
   std::shared_ptr<protocol::CoordinatorClient> client;
   absl::MutexLock lock(&mutex_);
   client = std::move(client_);

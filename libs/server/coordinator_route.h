@@ -29,10 +29,10 @@ struct CoordinatorRouteOptions {
   bus::Identity self;    // of the own task
   std::string task;      // the task that hosts the coordinator
   bus::Address address;  // where it listens
-  // If the own task hosts it; otherwise null.
+  // The coordinator if the own task hosts it; otherwise null.
   std::shared_ptr<protocol::Coordinator> hosted;
-  // The connection to another process is established, or was lost; called on
-  // the reading thread. May be null.
+  // Called on the reading thread when the connection to another process is
+  // established, and when it was lost. May be null.
   std::function<void()> on_connected;
   std::function<void()> on_lost;
 };
@@ -45,11 +45,12 @@ class CoordinatorRoute : public protocol::Coordinator {
   static std::shared_ptr<CoordinatorRoute> Create(
       const CoordinatorRouteOptions& options);
 
-  // The task begins to stop: pending calls of Place and ListDevices, which may
-  // wait for tasks, are CANCELLED, and so is each further Place.
+  // Must be called when the task begins to stop. Pending calls of Place and
+  // ListDevices, which may wait for tasks, end with CANCELLED, and so does each
+  // further Place.
   virtual void EndWaits() = 0;
-  // Further and waiting calls are CANCELLED. Returns when no outgoing call is
-  // running and no Place or ListDevices is pending.
+  // Ends waiting and further calls with CANCELLED. Returns when no outgoing
+  // call is running and no Place or ListDevices is pending.
   virtual void Close() = 0;
 };
 

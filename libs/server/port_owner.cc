@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 
-// Sends HELLO, and keeps the first answer of a task.
+// Handshake sends HELLO and keeps the first answer of a task.
 class Handshake : public bus::ChannelEvents {
  public:
   explicit Handshake(Process& process)

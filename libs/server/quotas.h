@@ -12,26 +12,26 @@
 namespace weft {
 
 struct Quotas {
-  // Per connection of another task or a client. A server that shares a Process
-  // has those of the Process (ProcessOptions::transport).
+  // Limits per connection of another task or a client. A server that shares a
+  // Process has the limits of the Process (ProcessOptions::transport).
   uint64_t max_held_bytes_per_peer = uint64_t{8} << 30;
   uint64_t max_unsent_bytes_per_peer = uint64_t{8} << 30;
   int max_requests_per_peer = 65536;
   int max_requests_per_client = 16384;
-  // Per task.
+  // Limit per task.
   int max_connections = 4096;
-  // Per session.
+  // Limits per session.
   int64_t max_fed_bytes_per_session = int64_t{8} << 30;
   int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
   int64_t max_graph_bytes_per_session = int64_t{4} << 30;
   int64_t max_callables_per_session = 65536;
   int64_t max_registered_bytes_per_session = int64_t{8} << 30;
-  // Per client, and of all clients together.
+  // Limits per client, and of all clients together.
   int64_t max_sessions_per_client = 16384;
   int64_t max_sessions = 65536;
-  // Of the masters of all tasks together.
+  // Limit of the masters of all tasks together.
   int64_t max_worker_sessions = 131072;
-  // Per client of a checkpoint writer, and of all clients together.
+  // Limits per client of a checkpoint writer, and of all clients together.
   int max_open_files_per_client = 128;
   int max_open_files = 512;
 

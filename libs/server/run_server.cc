@@ -20,8 +20,8 @@ absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& cluster,
 }  // namespace
 
 int RunServer(const std::string& cluster, ServerOptions options) {
-  // The reader of the log may end before the task does: writing then fails,
-  // which must not end the task.
+  // Ignores SIGPIPE: if the reader of the log ends before the task, writing to
+  // the log fails, which must not end the task.
   std::signal(SIGPIPE, SIG_IGN);
   StopSignals stop;
   options.on_stopped = [&stop] { stop.Raise(); };

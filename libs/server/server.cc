@@ -109,7 +109,8 @@ bool EndsWithTraining(const std::string& coordinator_task) {
   return name.ok() && name->job != "coordinator";
 }
 
-// Returns "/job:checkpoint_writer/replica:0/task:0, ..."; empty: there is none.
+// Returns the names of the checkpoint writers,
+// "/job:checkpoint_writer/replica:0/task:0, ..."; empty if there is none.
 std::string Writers(const ClusterSpec& cluster) {
   std::vector<std::string> writers;
   const auto job = cluster.jobs().find(kWriterJob);
@@ -278,8 +279,8 @@ class Server::Impl : private PeerObserver,
       }
       for (const auto& [job, event] : job_waiters_) event->Set();
     }
-    // Calls that wait for tasks have nothing to drain. The route comes first:
-    // it tells callers that this task stops, so that they do not retry.
+    // Calls that wait for tasks have nothing to drain. The route is first,
+    // because it tells callers that this task stops, so that they do not retry.
     if (route_ != nullptr) route_->EndWaits();
     if (hosted_ != nullptr) hosted_->EndWaits();
     if (local_task_ != nullptr) Drain(drain);
@@ -293,8 +294,8 @@ class Server::Impl : private PeerObserver,
     process_.local_tasks().Remove(AsLocalTask(), Stopped());
     listening_.store(nullptr);
     endpoint_.reset();
-    // From here on calls to other tasks fail, and with them calls that wait for
-    // them in the handler.
+    // From here on calls to other tasks fail, and so do calls in the handler
+    // that wait for other tasks.
     if (route_ != nullptr) route_->Close();
     if (directory_ != nullptr) directory_->Close();
     if (hosted_ != nullptr) hosted_->Close();
@@ -328,7 +329,8 @@ class Server::Impl : private PeerObserver,
         absl::StrCat("The server of ", task_, " was stopped."));
   }
 
-  // Runs before other tasks can connect to this one: the port may be taken.
+  // Starts the metrics server. Runs before other tasks can connect to this
+  // task, because it fails if the port is taken.
   absl::Status ListenForMetrics(const std::string& host) {
     if (!options_.metrics_port.has_value()) return absl::OkStatus();
     ASSIGN_OR_RETURN(metrics_server_,
@@ -515,7 +517,8 @@ class Server::Impl : private PeerObserver,
     return options;
   }
 
-  // Called by the endpoint's handler; the endpoint's destructor waits for it.
+  // Drops unsent pushes of a step. Called by the endpoint's handler, for which
+  // the endpoint's destructor waits.
   void AbandonPushes(const protocol::StepId& step) {
     bus::Endpoint* const endpoint = listening_.load();
     if (endpoint == nullptr) return;
@@ -547,8 +550,8 @@ class Server::Impl : private PeerObserver,
                                .logger = &logger_});
   }
 
-  // First drains the steps that this task's master drives, then those of
-  // others.
+  // Drains first the steps that this task's master drives, then the steps of
+  // other masters.
   void Drain(absl::Duration drain) {
     Scheduler& scheduler = process_.scheduler();
     const absl::Time deadline = scheduler.clock().Now() + drain;
@@ -605,8 +608,8 @@ class Server::Impl : private PeerObserver,
     }
   }
 
-  // How long a coordinator stays available so that others learn how it ended.
-  // Zero if no other task uses it.
+  // Returns how long a coordinator stays available so that other tasks learn
+  // how it ended; zero if no other task uses it.
   absl::Duration StayOfCoordinator() const {
     if (hosted_ == nullptr ||
         options_.heartbeat_interval == absl::InfiniteDuration()) {
@@ -627,21 +630,23 @@ class Server::Impl : private PeerObserver,
     }
     Scheduler& scheduler = process_.scheduler();
     absl::MutexLock lock(&mutex_);
-    // The stop blocks, and must not wait for a thread that client functions
-    // hold.
+    // Runs on the unbounded pool, because the stop blocks and must not wait for
+    // a thread that client functions hold.
     stop_timer_ = scheduler.ScheduleAt(
         Pool::kUnbounded, scheduler.clock().Now() + StayOfCoordinator(),
         [this] { StopItself(); });
   }
 
-  // Heartbeats may be late.
+  // Waits until the other tasks have heard of the end. Their heartbeats may be
+  // late.
   void AwaitThatOthersHear(absl::Duration longest) {
     if (StayOfCoordinator() == absl::ZeroDuration()) return;
     StayUntil([this] { return hosted_->HaveAllAcknowledged(); }, longest);
   }
 
-  // Runs until the program stops the server, too. The system may release
-  // the address with a delay.
+  // Tells clients why the server has stopped, until the program stops the
+  // server, too. Tries several times, because the system may release the
+  // address with a delay.
   void AnswerClients() {
     for (int tries = 0; tries < kAnswerTries; ++tries) {
       const auto why = WhyItHasStopped();
@@ -674,8 +679,9 @@ class Server::Impl : private PeerObserver,
     return peers;
   }
 
-  // Leaves with the first answer. A coordinator that does not answer for
-  // kStatusTimeout is gone: there is no other source for the answer.
+  // Returns whether the peers have ended. This task leaves after the first
+  // answer. A coordinator that does not answer for kStatusTimeout counts as
+  // gone, and the peers with it: there is no other source for the answer.
   bool HavePeersEnded(absl::Time deadline) {
     const absl::Time begin = process_.scheduler().clock().Now();
     if (silent_since_ == absl::InfiniteFuture()) silent_since_ = begin;
@@ -693,8 +699,8 @@ class Server::Impl : private PeerObserver,
     return have_all;
   }
 
-  // `known`: the incarnation that was last present, 0: none; `joined`: the
-  // present one.
+  // Returns whether a peer has ended. `known` is the incarnation that was last
+  // present, or 0; `joined` is the present one.
   bool HasPeerEnded(const std::string& task, uint64_t& known, uint64_t joined) {
     if (joined == 0) {
       const absl::Time now = process_.scheduler().clock().Now();
@@ -713,7 +719,8 @@ class Server::Impl : private PeerObserver,
     link_->Leave();
   }
 
-  // nullopt: the program has stopped it.
+  // Returns why the server has stopped by itself, or nullopt if the program has
+  // stopped it.
   std::optional<absl::Status> WhyItHasStopped() {
     absl::MutexLock lock(&mutex_);
     if (is_address_free_) return std::nullopt;
@@ -738,9 +745,10 @@ class Server::Impl : private PeerObserver,
     self_stops_.End();
   }
 
-  // A task that leaves causes no harm, so its end is not logged as a warning.
-  // It is not logged at all when this task leaves, nor a second time: two tasks
-  // that have dialed each other lose two connections.
+  // Returns the severity with which the end of a connection is logged. A task
+  // that leaves causes no harm, so its end is not a warning. The end is not
+  // logged at all when this task leaves, nor a second time: two tasks that have
+  // dialed each other lose two connections.
   Severity SeverityOfLoss(const std::string& task, uint64_t incarnation,
                           bool needed, bool has_ended) {
     if (!tasks_of_cluster_.contains(task)) {
@@ -756,9 +764,10 @@ class Server::Impl : private PeerObserver,
     return stopping_ || told ? Severity::kDebug : Severity::kInfo;
   }
 
-  // Whether the process that last connected as this task is a member of this
-  // cluster. An earlier deployment may have had the same addresses; a HELLO
-  // without a uuid comes from a process that had not learned it yet.
+  // Returns whether the process that last connected as this task is a member of
+  // this cluster. An earlier deployment may have had the same addresses. A
+  // HELLO without a uuid comes from a process that had not learned the uuid
+  // yet.
   bool IsOfThisCluster(const std::string& task, uint64_t incarnation) {
     const std::string uuid = cluster_uuid_->Get();
     if (uuid.empty()) return false;
