@@ -28,9 +28,9 @@ class AsyncMutex {
   explicit AsyncMutex(Scheduler& scheduler)
       : state_(std::make_shared<State>(scheduler)) {}
 
-  // Calls `begin` with OK when the caller holds the mutex and must Unlock it:
-  // before this returns, or on the compute pool. Calls it with
-  // DEADLINE_EXCEEDED if `deadline` passes first, with the cause of the
+  // Calls `begin` with OK when the caller holds the mutex, before Lock returns
+  // or on the compute pool. The caller must then Unlock. Calls `begin` with
+  // DEADLINE_EXCEEDED if `deadline` passes first, and with the cause of the
   // cancellation if that comes first.
   void Lock(absl::Time deadline,
             const std::shared_ptr<Cancellation>& cancellation, Begin begin) {
@@ -103,7 +103,8 @@ class AsyncMutex {
     return number;
   }
 
-  // Has no effect if the waiter holds the mutex already.
+  // Ends the wait of a waiter with the error `why`. Has no effect if the waiter
+  // already holds the mutex.
   static void Leave(const std::weak_ptr<State>& weak, uint64_t number,
                     const absl::Status& why) {
     const std::shared_ptr<State> state = weak.lock();

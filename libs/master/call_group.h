@@ -27,7 +27,7 @@
 
 namespace weft {
 
-// Used by one thread; the callbacks may run on any.
+// A CallGroup is used by one thread. The callbacks may run on any thread.
 class CallGroup {
  public:
   using Done = absl::AnyInvocable<void(absl::Status)>;
@@ -79,8 +79,8 @@ class CallGroup {
     state_->Finish("", absl::OkStatus());
   }
 
-  // The same, but waits at most until `when`, and passes on the tasks that are
-  // not done by then. Ignores errors.
+  // Like WhenDone, but waits at most until `when`, and passes the tasks whose
+  // calls are not done by then to `done`. Ignores errors.
   void WhenDoneBy(
       absl::Time when, const OpenCalls::CallPtr& call,
       absl::AnyInvocable<void(std::vector<std::string> left)> done) {
@@ -118,7 +118,7 @@ class CallGroup {
       Done last = std::move(all_done);
       last(join.TakeError());
     }
-    // The tasks whose calls are not done.
+    // Returns the tasks whose calls are not done.
     std::vector<std::string> Left() {
       absl::MutexLock lock(&mutex);
       return waited_for;

@@ -24,7 +24,7 @@ namespace {
 // search compares all nodes.
 constexpr int kMostSuggestedFor = 3;
 
-// The first `num_nodes` nodes of a graph.
+// A GraphVersion is the first `num_nodes` nodes of a graph.
 struct GraphVersion {
   const Graph& graph;
   int num_nodes = 0;
@@ -138,7 +138,8 @@ void AddIndices(const Graph& graph, absl::string_view op,
   }
 }
 
-// A shorter hold would end before a task could report that no step runs.
+// The minimum hold. A shorter one would end before a task could report that no
+// step runs.
 constexpr absl::Duration kLeastHold = absl::Milliseconds(10);
 
 // Returns the longest hold that a _MarkVariables node of the graph requests;

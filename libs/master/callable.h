@@ -21,30 +21,32 @@ namespace weft {
 
 class PartialRun;
 
-// Immutable once made.
+// A Callable is immutable once it is made.
 struct Callable {
   // The part of a callable on one task.
   struct Part {
     std::string task;
     protocol::Worker* worker = nullptr;
     std::vector<protocol::DevicePartition> partitions;
-    // The indices of the feeds it consumes and the fetches it produces.
+    // The indices of the feeds that the part consumes and of the fetches that
+    // it produces.
     std::vector<int> feeds;
     std::vector<int> fetches;
     // The tensors that may arrive with its answer in addition, for errors: ",
     // sends TASK [tensor a:0 and 2 more]". Empty for the master's own task.
     std::string sends;
-    // The nodes that it runs, for errors: "[[node x (VariableV2) and 2 more]]".
+    // The nodes that the part runs, for errors: "[[node x (VariableV2) and 2
+    // more]]".
     std::string nodes;
   };
 
   uint64_t id = 0;
   protocol::CallableSpec spec;
   std::vector<DataType> feed_types;
-  // Of a partial run; otherwise null. It has its own state.
+  // The state of a partial run; null for other callables.
   std::shared_ptr<PartialRun> partial;
-  // Of a callable that marks variables: how long it waits for the steps that
-  // write these (WriterHold).
+  // For a callable that marks variables: how long it waits for the steps that
+  // write these variables (WriterHold).
   std::optional<absl::Duration> max_hold;
   // The step waits until variables have values: Weft makes such steps itself,
   // and they may take long.
@@ -56,7 +58,7 @@ struct Callable {
   // type.
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
 
-  // Adds to `status` the names of the part's feeds and fetches.
+  // Returns `status` with the names of the part's feeds and fetches.
   absl::Status NameEnds(const Part& part, const absl::Status& status) const;
 };
 
@@ -67,25 +69,26 @@ struct PrunedCallable {
   std::unique_ptr<Graph> graph;
 };
 
-// Resolves the names and prunes. INVALID_ARGUMENT: a tensor fed twice, or both
-// fed and fetched; NOT_FOUND: an unknown target; `unknown_tensor_code`: an
-// unknown feed or fetch. A partial run exchanges values with its client on the
-// CPU of `own_task`. Nodes from number `num_nodes` on do not exist yet.
-// REQUIRES: those before are placed.
+// Resolves the names of feeds, fetches and targets, and prunes the graph.
+// Returns INVALID_ARGUMENT if a tensor is fed twice, or both fed and fetched;
+// NOT_FOUND for an unknown target; `unknown_tensor_code` for an unknown feed or
+// fetch. A partial run exchanges values with its client on the CPU of
+// `own_task`. Only the first `num_nodes` nodes exist for the callable.
+// REQUIRES: they are placed.
 absl::StatusOr<PrunedCallable> PruneCallable(
     const Graph& graph, int num_nodes, const protocol::CallableSpec& spec,
     absl::StatusCode unknown_tensor_code, const std::string& own_task);
 
-// Runs the passes and partitions; does not register. REQUIRES: placed on
-// devices of tasks of `directory`.
+// Runs the passes and partitions the graph, without registering the partitions.
+// REQUIRES: the nodes are placed on devices of tasks of `directory`.
 absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
     PrunedCallable pruned, const PassOptions& passes,
     const NodeEvaluator& evaluate, protocol::WorkerDirectory& directory,
     const std::string& own_task);
 
-// The serialized GraphDef of each device's partition, in the order of the
-// devices' names. RESOURCE_EXHAUSTED for one of more than 2 GiB. REQUIRES: the
-// graphs have not been released.
+// Returns the serialized GraphDef of each device's partition, in the order of
+// the devices' names. RESOURCE_EXHAUSTED if a GraphDef has more than 2 GiB.
+// REQUIRES: the graphs have not been released.
 absl::StatusOr<std::vector<std::string>> ExportPartitions(
     const Callable& callable);
 

@@ -26,15 +26,15 @@
 
 namespace weft {
 
-// The maximum interval, if waits are logged at all. TensorFlow's CreateSession
-// also logs every 10 s which tasks it waits for.
+// The maximum interval between log lines, if waits are logged at all.
+// TensorFlow's CreateSession also logs every 10 s which tasks it waits for.
 inline constexpr absl::Duration kCoordinatorLogInterval = absl::Seconds(10);
 // The delay between attempts that find no coordinator.
 inline constexpr absl::Duration kCoordinatorBackoff = absl::Milliseconds(200);
 // How long to wait for the coordinator's answer about what it waits for.
 inline constexpr absl::Duration kCoordinatorAnswerTime = absl::Seconds(1);
 
-// One such call, created by AskCoordinatorFor below.
+// CoordinatorCall is created by AskCoordinatorFor below.
 template <typename T>
 class CoordinatorCall
     : public std::enable_shared_from_this<CoordinatorCall<T>> {
@@ -86,7 +86,7 @@ class CoordinatorCall
 
   void OnAnswer(absl::StatusOr<T> answer) {
     if (open_->cancellation()->IsCancelled()) return Finish(std::move(answer));
-    // The route to the coordinator is closed: this task stops.
+    // The route to the coordinator is closed, because this task stops.
     if (absl::IsCancelled(answer.status())) {
       return Finish(absl::UnavailableError(answer.status().message()));
     }
@@ -99,8 +99,8 @@ class CoordinatorCall
           if (!status.ok()) return self->Finish(status);
           self->AskAgain();
         });
-    // The request may contain a large graph, which control threads must not
-    // write.
+    // The next attempt runs on the graph pool: the request may contain a large
+    // graph, which control threads must not write.
     options_.scheduler->ScheduleAt(
         Pool::kGraph, std::min(deadline_, Now() + kCoordinatorBackoff),
         [again = std::move(again)]() mutable { again(absl::OkStatus()); });
@@ -112,7 +112,7 @@ class CoordinatorCall
     done(std::move(answer));
   }
 
-  // The coordinator knows which tasks are missing.
+  // Asks the coordinator, which knows which tasks are missing, and logs them.
   void Say(const std::string& what,
            const std::vector<std::string>& device_filters) {
     options_.coordinator->ListDevices(

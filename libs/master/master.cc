@@ -42,7 +42,8 @@ absl::Status ClosedByClient() {
       "Step was cancelled by an explicit call to `Session::Close()`.");
 }
 
-// The client of the session can continue in another session.
+// Returns the error of a session that a reset has closed. Its client can
+// continue in another session.
 absl::Status ClosedByReset() {
   return absl::AbortedError(
       "Step was aborted: Session::Reset() has ended all sessions of this "
@@ -92,10 +93,11 @@ std::vector<SlowStep> Master::FindSlow(uint64_t number) const {
 
 void Master::CloseAll(const absl::Status& cause,
                       absl::AnyInvocable<void()> done) {
-  // Begun first, so that the master's destructor waits for the end of the
-  // removed sessions.
+  // The call begins first, so that the master's destructor waits for the end of
+  // the removed sessions.
   auto farewell = calls_.Begin(nullptr, nullptr);
-  // Otherwise the master has ended, and has closed all sessions.
+  // If the call cannot begin, the master has ended, and has closed all
+  // sessions.
   if (!farewell.ok()) return done();
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
   {
@@ -179,7 +181,8 @@ absl::StatusOr<uint64_t> Master::NewSession(
   auto session = reclaimer_->Own(
       std::make_unique<MasterSession>(id, config, options_, steps_, *watch_));
   absl::MutexLock lock(&mutex_);
-  // This check needs the lock: a drain closes the sessions that exist then.
+  // This check needs the lock, because a drain closes the sessions that exist
+  // when it begins.
   RETURN_IF_ERROR(CheckNotDraining());
   if (sessions_.size() >= static_cast<uint64_t>(options_.max_sessions)) {
     return absl::ResourceExhaustedError(
@@ -268,7 +271,8 @@ void Master::HoldSteps(const protocol::StepHold& hold, Done done) {
     session->HoldCallables(hold.holder, callables,
                            [finish] { finish(absl::OkStatus()); });
   }
-  // A session that has ended meanwhile did not find them.
+  // A session that has ended meanwhile did not find the hold, so it is released
+  // here.
   if (!Holds(hold.holder)) {
     for (const auto& [session, callables] : held) {
       session->ReleaseHold(hold.holder);
@@ -312,7 +316,7 @@ absl::Status Master::AddHolding(const protocol::StepHold& hold,
       Pool::kControl, now + hold.lease,
       [self = weak_from_this(), holder = hold.holder] {
         const auto master = self.lock();
-        // An error: it was released just now.
+        // An error means that the hold was released just now.
         if (master != nullptr) (void)master->ReleaseSteps(holder);
       });
   return absl::OkStatus();
@@ -371,7 +375,7 @@ void Master::EndHolds(uint64_t master_incarnation) {
       }
     }
   }
-  // An error: the holder itself has released it meanwhile.
+  // An error means that the holder itself has released the hold meanwhile.
   for (const protocol::StepId& holder : holders) (void)ReleaseSteps(holder);
 }
 
@@ -407,7 +411,7 @@ void Master::CloseSession(uint64_t session, Done done) {
     is_mine = sessions_.erase(session) > 0;
     closing_.Add(session, *found);
   }
-  // Otherwise the thread that took it out closes it.
+  // If another thread took the session out, that thread closes it.
   if (!is_mine) return done(absl::OkStatus());
   NoteTakenOut(**found);
   (*found)->Close(
@@ -432,7 +436,8 @@ struct Master::Resetting {
     CancellationLink master_drains;
     std::atomic<bool> has_left{false};
   };
-  // By task. Complete before the first check for those that have left.
+  // The waits by task. Complete before the first check for tasks that have
+  // left.
   std::map<std::string, std::shared_ptr<Wait>> waits;
   std::atomic<bool> is_waiting{true};
   CancellationLink master_drains;  // ends the wait for the coordinator
@@ -444,7 +449,8 @@ struct Master::Resetting {
       wait->master_drains.End();
     }
   }
-  // `drain` must outlive the call.
+  // Adds a wait for a task, which `drain` also ends. `drain` must outlive the
+  // call.
   std::shared_ptr<Wait> AddWait(const std::string& task, Cancellation& drain) {
     const auto wait = std::make_shared<Wait>();
     wait->call_ended.Begin(open->cancellation().get(), wait->ended);
@@ -452,7 +458,7 @@ struct Master::Resetting {
     waits[task] = wait;
     return wait;
   }
-  // The containers are gone with the task.
+  // Ends the wait for a task that has left: its containers are gone with it.
   void NoteLeft(const std::string& task) {
     const auto found = waits.find(task);
     if (found == waits.end()) return;
@@ -485,8 +491,9 @@ void Master::Reset(const std::vector<std::string>& containers,
   CloseAll(ClosedByReset(), [this, reset] { ClearContainers(reset); });
 }
 
-// The call lasts until the task has answered, or its request is cancelled: once
-// the master has ended, the connections to other tasks may end.
+// Clears the containers on one task. The call lasts until the task has answered
+// or its request is cancelled, because the connections to other tasks may end
+// once the master has ended.
 void Master::ClearOn(protocol::Worker& worker,
                      const std::shared_ptr<Resetting>& reset,
                      protocol::Worker::Done done) {
@@ -551,7 +558,7 @@ void Master::SkipLeftTasks(const std::shared_ptr<Resetting>& reset) {
 
 void Master::ForgetContainers(std::shared_ptr<Resetting> reset) {
   struct Nothing {};
-  // A reset that gets here after the drain began asks once, below.
+  // If the drain has already begun, the reset asks only once (see below).
   if (!drain_.IsCancelled()) {
     reset->master_drains.Begin(&drain_, reset->open->cancellation());
   }

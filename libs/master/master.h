@@ -81,7 +81,7 @@ struct MasterOptions {
   SessionQuotas quotas;  // of each session
   int64_t max_sessions = std::numeric_limits<int64_t>::max();
   Logger* logger = nullptr;  // may be null
-  // Metrics of steps; must outlive them. Null: none.
+  // The metrics of steps; must outlive the steps. May be null.
   SessionMetrics* metrics = nullptr;
 };
 
@@ -89,7 +89,7 @@ class Master : public protocol::Master,
                public protocol::StepHolds,
                public std::enable_shared_from_this<Master> {
  public:
-  // The maximum number of concurrent holds of its steps by others.
+  // The maximum number of concurrent holds of this master's steps.
   static constexpr size_t kMaxHolds = 1000;
 
   // Must be owned by a shared_ptr if steps may be held: timers of holds have
@@ -121,7 +121,8 @@ class Master : public protocol::Master,
   void HoldSteps(const protocol::StepHold& hold, Done done) override;
   void EndHolds(uint64_t master_incarnation) override;
 
-  // The shared resources declared by its sessions, for a restarted coordinator.
+  // Returns the shared resources that the master's sessions have declared, for
+  // a restarted coordinator.
   std::vector<protocol::DeclaredResources> Declared() const;
 
   int num_sessions() const;
@@ -137,7 +138,8 @@ class Master : public protocol::Master,
  private:
   struct Resetting;
   struct Listing;
-  // Steps of its sessions that are held for a step of some master.
+  // A Holding is the steps of this master's sessions that are held for a step
+  // of some master.
   struct Holding {
     std::vector<std::shared_ptr<MasterSession>> sessions;
     Scheduler::TimerId lease = 0;
@@ -146,13 +148,15 @@ class Master : public protocol::Master,
     std::shared_ptr<Cancellation> limit;
   };
 
-  // ABORTED if unknown, which makes a monitored session recreate itself.
+  // Returns a session; ABORTED if it is unknown, which makes a monitored
+  // session recreate itself.
   absl::StatusOr<std::shared_ptr<MasterSession>> Find(uint64_t session) const;
-  // In the order of their ids, so that a simulation can be repeated.
+  // Returns all sessions in the order of their ids, so that a simulation can be
+  // repeated.
   std::vector<std::shared_ptr<MasterSession>> Sessions() const;
   absl::StatusOr<uint64_t> NewSession(const protocol::SessionConfig& config);
   absl::StatusOr<OpenCalls::CallPtr> BeginCall(Cancellation* client);
-  // Closes all of them concurrently; `done` is called when tasks have been
+  // Closes all sessions concurrently. `done` is called when the tasks have been
   // notified, or after the timeout for that.
   void CloseAll(const absl::Status& cause, absl::AnyInvocable<void()> done);
   // Closes all sessions, and waits until no call is pending.
@@ -161,33 +165,36 @@ class Master : public protocol::Master,
   static void ClearOn(protocol::Worker& worker,
                       const std::shared_ptr<Resetting>& reset,
                       protocol::Worker::Done done);
-  // Continues the reset without the tasks that have left: now, and as long as
-  // it waits.
+  // Makes the reset continue without the tasks that have left. Repeated while
+  // the reset waits.
   void SkipLeftTasks(const std::shared_ptr<Resetting>& reset);
   void ForgetContainers(std::shared_ptr<Resetting> reset);
-  // The sessions of the writers, with the callables; also those being closed,
-  // while their steps run. ABORTED if one belongs to another process of this
-  // task, which is about to end, or if two processes claim to be it.
+  // The sessions of the writers with their callables, including sessions that
+  // are being closed while their steps run. ABORTED if a writer belongs to
+  // another process of this task, which is about to end, or if two processes
+  // claim to be this task.
   using Held = std::vector<
       std::pair<std::shared_ptr<MasterSession>, absl::btree_set<uint64_t>>>;
   absl::StatusOr<Held> FindHeld(const protocol::StepHold& hold) const;
   bool Holds(const protocol::StepId& holder) const;
   absl::Status AddHolding(const protocol::StepHold& hold, Holding holding);
   absl::Status ReleaseSteps(const protocol::StepId& holder);
-  // The error of a holder whose wait timed out.
+  // Returns the error for a holder whose wait timed out.
   absl::Status StillRunning(const protocol::StepId& holder) const;
-  // The oldest step of each session that has some below `number`.
+  // Returns the oldest step of each session that has steps below `number`.
   std::vector<SlowStep> FindSlow(uint64_t number) const;
   absl::Status CheckNotDraining() const;
-  // OK for a session whose steps continue while the master drains.
+  // Returns OK unless the master drains and the session's steps do not continue
+  // during a drain.
   absl::Status CheckServes(const MasterSession& session) const;
-  // A session was removed from the table.
+  // Notes that a session was removed from the table.
   void NoteTakenOut(const MasterSession& session);
-  // The error of calls refused or ended because of that.
+  // Returns the error of calls that are refused or ended because the task shuts
+  // down.
   absl::Status ShuttingDown() const;
 
   const MasterOptions options_;
-  // For sessions, whose last reference may be released on any thread.
+  // Frees sessions, whose last reference may be released on any thread.
   const std::shared_ptr<Reclaimer> reclaimer_;
   StepCounter steps_;
   const std::shared_ptr<StepWatch> watch_;
@@ -200,10 +207,10 @@ class Master : public protocol::Master,
   // Ordered, so that a simulation can be repeated.
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions_
       ABSL_GUARDED_BY(mutex_);
-  // Removed from sessions_, and kept alive by their steps.
+  // Sessions that were removed from sessions_ and that their steps keep alive.
   WeakTable<MasterSession> closing_ ABSL_GUARDED_BY(mutex_);
   mutable absl::Mutex holds_mutex_;
-  // By incarnation and step of the holder.
+  // The holds by incarnation and step of the holder.
   absl::btree_map<std::pair<uint64_t, uint64_t>, Holding> holds_
       ABSL_GUARDED_BY(holds_mutex_);
   // Holds that were released before they arrived.

@@ -30,20 +30,22 @@ namespace {
 constexpr absl::Duration kFarewell = absl::Seconds(2);
 constexpr absl::Duration kForgetting = absl::Minutes(10);
 
-// Marking normally takes milliseconds. A user who wants no long pauses, and
-// sets max_hold to zero, still wants a checkpoint.
+// The minimum time for marking variables, which normally takes milliseconds. A
+// user who wants no long pauses and sets max_hold to zero still wants a
+// checkpoint.
 constexpr absl::Duration kLeastMarking = absl::Seconds(1);
 
-// Pauses between attempts to notify a task: none before the second, then this,
-// doubled each time.
+// The pauses between attempts to notify a task. There is none before the second
+// attempt; the next one is kFirstPause, and each further one is doubled.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLastPause = absl::Seconds(5);
 
-// Notifies one task of a session's end, until it has answered. A lost
-// connection comes back soon, or the task is gone and with it the session.
+// Farewell notifies one task of a session's end, and repeats that until the
+// task has answered. A lost connection comes back soon, or the task is gone and
+// with it the session.
 class Farewell : public std::enable_shared_from_this<Farewell> {
  public:
-  // Both must outlive the call.
+  // `scheduler` and `worker` must outlive the call.
   Farewell(Scheduler& scheduler, protocol::Worker& worker,
            const protocol::WorkerSession& session, OpenCalls::CallPtr call,
            protocol::Worker::Done done)
@@ -78,7 +80,9 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
           if (!cause.ok()) return self->done_(cause);
           self->NotifyWhenConnected();
         });
-    // A task that is connected and still refuses is not asked again at once.
+    // Pauses, because a task that is connected and still refuses must not be
+    // asked
+    // again at once.
     const absl::Duration pause =
         std::exchange(pause_, std::clamp(2 * pause_, kFirstPause, kLastPause));
     if (pause == absl::ZeroDuration()) return go_on(absl::OkStatus());
@@ -292,7 +296,8 @@ void MasterSession::Register(const MakingPtr& making) {
 }
 
 absl::Status MasterSession::Keep(const MakingPtr& making) {
-  // No caller would ever learn its number.
+  // Fails if the call is cancelled, because no caller would then learn the
+  // callable's number.
   RETURN_IF_ERROR(making->open->cancellation()->status());
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckOpen());
@@ -323,8 +328,8 @@ std::shared_ptr<const protocol::CallableSpec> MasterSession::FindSpec(
 }
 
 void MasterSession::ReleaseCallable(uint64_t callable) {
-  // The session's end makes all tasks forget it; until then the end waits for
-  // this call.
+  // If the session has ended, all tasks forget the callable anyway. The end of
+  // the session waits for this call.
   const auto open = calls_.Begin(shared_from_this(), nullptr);
   if (!open.ok()) return;
   std::shared_ptr<const Callable> released;
@@ -460,14 +465,16 @@ void MasterSession::ContinuePartialRun(const Callable& partial,
   done(std::move(refused));
 }
 
-// Made anew: tasks have the graphs, and it would waste memory if masters kept
-// them. The callable's part of the session's graph has not changed since.
+// Adds the partition graphs to the run's metadata. They are compiled again:
+// only the tasks have them, because it would waste memory if masters kept them,
+// too. The callable's part of the session's graph has not changed since.
 absl::Status MasterSession::AddPartitionGraphs(
     const protocol::CallableSpec& spec, const protocol::CallableRun& run) {
   if (run.metadata == nullptr || !run.wanted.output_partition_graphs) {
     return absl::OkStatus();
   }
-  // This takes long, and the caller may be gone.
+  // Checks for cancellation, because the following takes long and the caller
+  // may be gone.
   if (run.cancellation != nullptr && run.cancellation->IsCancelled()) {
     return run.cancellation->status();
   }
@@ -501,7 +508,7 @@ bool MasterSession::HoldBack(Step* step, const protocol::CallableRun& run,
                  step->Run(later, std::move(done));
                });
   }
-  // By now it may have begun, and ended.
+  // The step is found by its id, because it may have begun and ended by then.
   const auto release = [weak = weak_from_this(), id](const absl::Status&) {
     if (const auto session = weak.lock()) session->ReleaseHeld(id);
   };
@@ -566,7 +573,8 @@ void MasterSession::RunWithoutWriters(Step* step,
   });
 }
 
-// While its marking is in progress, all steps that write are held.
+// Limits the time of a step that marks variables, because all steps that write
+// them are held meanwhile.
 void MasterSession::LimitHold(Step& step) const {
   const absl::Duration most =
       std::max(*step.callable().max_hold, kLeastMarking);
@@ -682,7 +690,8 @@ void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
 }
 
 void MasterSession::CancelIdlePartialRuns(const absl::Status& why) {
-  // In order of their numbers, as when a session is closed.
+  // The partial runs in the order of their numbers, as when a session is
+  // closed.
   std::map<uint64_t, std::shared_ptr<PartialRun>> running;
   {
     absl::MutexLock lock(&mutex_);
@@ -721,8 +730,8 @@ std::optional<SlowStep> MasterSession::FindSlow(uint64_t number) const {
   return slow;
 }
 
-// A client that has closed the session gets an error; if it was closed by
-// others, their cause says whether to continue in another session.
+// Returns an error if the session is closed. If its client did not close it,
+// the error is the cause, which says whether to continue in another session.
 absl::Status MasterSession::CheckOpen() const {
   if (!closed_by_.has_value()) return absl::OkStatus();
   if (!absl::IsCancelled(*closed_by_)) return *closed_by_;
@@ -732,7 +741,8 @@ absl::Status MasterSession::CheckOpen() const {
 void MasterSession::Close(const absl::Status& cause,
                           OpenCalls::CallPtr farewell,
                           absl::AnyInvocable<void()> done) {
-  // In order of their numbers, so that a simulation is reproducible.
+  // The running steps in the order of their numbers, so that a simulation is
+  // reproducible.
   std::map<uint64_t, std::shared_ptr<Cancellation>> running;
   StepGate::Callbacks held;
   {

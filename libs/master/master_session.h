@@ -31,8 +31,8 @@ namespace weft {
 
 class MasterSession : public std::enable_shared_from_this<MasterSession> {
  public:
-  // Notifies no task yet: a task learns of the session with its first
-  // partition.
+  // Creates a session without notifying any task: a task is notified of the
+  // session with its first partition.
   MasterSession(uint64_t id, const protocol::SessionConfig& config,
                 const MasterOptions& options, StepCounter& steps,
                 StepWatch& watch);
@@ -45,7 +45,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
                     protocol::Master::Answer<uint64_t> done);
   void RunCallable(uint64_t callable, const protocol::CallableRun& run,
                    protocol::Master::Done done);
-  // Returns null if unknown.
+  // Returns the spec of a callable, or null if the callable is unknown.
   std::shared_ptr<const protocol::CallableSpec> FindSpec(
       uint64_t callable) const;
   void ReleaseCallable(uint64_t callable);
@@ -53,7 +53,8 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   uint64_t id() const { return id_.session; }
   bool is_monitored() const { return config_.is_monitored; }
 
-  // The named resources that its graph shares, and their devices.
+  // Returns the named resources that the session's graph shares, with their
+  // devices.
   std::vector<protocol::PlacedResource> declared() const {
     return graph_.declared();
   }
@@ -67,8 +68,8 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // Returns a step that the holder waits for.
   std::optional<SlowStep> FindWaitedFor(const protocol::StepId& holder) const;
 
-  // Returns its oldest step, if that is below `number`. For a partial run its
-  // pending calls count, and nothing if there are none.
+  // Returns the session's oldest step, if that is below `number`. For a partial
+  // run, its pending calls count; a partial run without pending calls does not.
   std::optional<SlowStep> FindSlow(uint64_t number) const;
 
   // Cancels partial runs that wait for their clients; their calls are refused
@@ -95,7 +96,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
     absl::AnyInvocable<void()> done;
   };
 
-  // Reserves quota for one more, until it is made or has failed.
+  // Reserves quota for one more callable, until it is made or has failed.
   absl::Status ReserveCallable();
   absl::StatusOr<std::shared_ptr<Callable>> Compile(
       const protocol::CallableSpec& spec);
@@ -105,7 +106,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
                   protocol::Worker::Done done);
   void NoteOpened(const Callable& callable);
   void Register(const MakingPtr& making);
-  // Adds it to the session, unless its client is gone.
+  // Adds the callable to the session, unless its client is gone.
   absl::Status Keep(const MakingPtr& making);
   void Answer(Making& making, absl::StatusOr<uint64_t> result);
   void Deregister(const Callable& callable);
@@ -115,10 +116,10 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Called for a step that ends, which keeps the session alive until then.
   void DeregisterReleased(Step& step) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The deadline of a call to other tasks that begins now.
+  // Returns the deadline of a call to other tasks that begins now.
   absl::Time CallDeadline() const;
-  // One of the two parts of closing is done: calls, and runs. The second one
-  // frees the callables and notifies the tasks.
+  // Called when one of the two parts of closing is done: all calls have ended,
+  // or all runs. The second call frees the callables and notifies the tasks.
   void PartClosed();
   void ForgetOnTasks(Closing closing);
   void LogUnreached(const std::vector<std::string>& tasks) const;
@@ -138,14 +139,14 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   absl::Status AddPartitionGraphs(const protocol::CallableSpec& spec,
                                   const protocol::CallableRun& run);
   absl::Status TakeFeeds(absl::Span<const Tensor> feeds, Step& step);
-  // Runs it in the way that its callable requires.
+  // Runs a step in the way that its callable requires.
   void Dispatch(std::unique_ptr<Step> step, const protocol::CallableRun& run,
                 protocol::Master::Done done);
-  // Runs it, or leaves it to the gate.
+  // Runs a step, or leaves it to the gate.
   void RunStep(Step* step, const protocol::CallableRun& run,
                protocol::Master::Done done);
-  // Returns whether it waits, with `done`, for the end of a hold; otherwise it
-  // may begin.
+  // Returns true if the step, with `done`, waits for the end of a hold.
+  // Otherwise the step may begin.
   bool HoldBack(Step* step, const protocol::CallableRun& run,
                 protocol::Master::Done& done) ABSL_LOCKS_EXCLUDED(mutex_);
   // Releases a cancelled step, if it waits.
