@@ -86,7 +86,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   class Step;
 
  private:
-  // A callable being registered on its tasks.
+  // A callable that is being registered on its tasks.
   struct Making;
   using MakingPtr = std::shared_ptr<Making>;
 
@@ -124,9 +124,9 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   void ForgetOnTasks(Closing closing);
   void LogUnreached(const std::vector<std::string>& tasks) const;
 
-  // Returns null, with the error in `status`, if there is no such callable or
-  // the session is closed. A partial run has only one step: then `partial` is
-  // set.
+  // Begins a step of a callable. Returns null, with the error in `status`, if
+  // there is no such callable or the session is closed. Also returns null for a
+  // partial run, which has only one step; then `partial` is set.
   std::unique_ptr<Step> BeginStep(uint64_t callable, absl::Status* status,
                                   std::shared_ptr<const Callable>* partial);
   std::unique_ptr<Step> NewStep(const std::shared_ptr<const Callable>& callable)
@@ -151,24 +151,25 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
                 protocol::Master::Done& done) ABSL_LOCKS_EXCLUDED(mutex_);
   // Releases a cancelled step, if it waits.
   void ReleaseHeld(uint64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Runs it while no step runs that writes the variables it marks (WriterHold).
+  // Runs a step that marks variables, while no step runs that writes them
+  // (WriterHold).
   void RunWithoutWriters(Step* step, const protocol::CallableRun& run,
                          protocol::Master::Done done);
   void LimitHold(Step& step) const;
   void EndStep(std::unique_ptr<Step> step, absl::Status status);
-  // Returns FAILED_PRECONDITION once the client has closed it, the cause once
-  // it was closed otherwise.
+  // Returns an error if the session is closed: FAILED_PRECONDITION if its
+  // client has closed it, otherwise the cause.
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Its number, or that of its oldest call.
+  // Returns the number of the step or, for a partial run, of its oldest call.
   static uint64_t AgeOf(const Step& step);
   absl::Time Deadline(absl::Duration timeout) const;
 
   const protocol::WorkerSession id_;
   const protocol::SessionConfig config_;
-  // The master's, which must outlive its sessions.
+  // Objects of the master, which must outlive its sessions.
   const MasterOptions& options_;
-  StepCounter& steps_;  // likewise
-  StepWatch& watch_;    // likewise
+  StepCounter& steps_;
+  StepWatch& watch_;
 
   SessionGraph graph_;
   FedBytes fed_;

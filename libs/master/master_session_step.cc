@@ -15,11 +15,11 @@
 namespace weft {
 namespace {
 
-// Limit for all tasks of a step. Well below the message limit, because the run
-// would fail with more.
+// The maximum size of the traces of all tasks of a step. It is well below the
+// limit of a message, beyond which the run would fail.
 constexpr size_t kMaxTraceBytes = size_t{512} << 20;
 
-// Lists some of them, for a log line.
+// Returns a list of some of the names, for a log line.
 std::string List(const std::vector<std::string>& names) {
   constexpr size_t kMost = 5;
   if (names.size() <= kMost) {
@@ -73,7 +73,7 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
                               protocol::Master::Done done) {
   done_ = std::move(done);
   const int num_parts = static_cast<int>(callable_->parts.size());
-  // One more than there are parts, so that the step outlives this loop.
+  // Counts one more than there are parts, so that the step outlives this loop.
   join_.Begin(num_parts + 1);
   if (run.metadata != nullptr && run.wanted.step_stats()) {
     metadata_ = run.metadata;
@@ -125,7 +125,7 @@ void MasterSession::Step::PartAnswered(int part, absl::Status status) {
     status = callable_->NameEnds(from, status);
   }
   const std::string& nodes = callable_->parts[part].nodes;
-  // The task is lost, and cannot report which nodes it ran.
+  // A lost task cannot report which nodes it ran, so they are named here.
   if (absl::IsUnavailable(status) && !IsDerived(status) && !nodes.empty() &&
       !absl::StrContains(status.message(), "[[node ")) {
     status = Append(status, nodes);
@@ -191,7 +191,8 @@ void MasterSession::Step::EndTrace(bool is_wanted) {
          .answered = part.trace.answered.value_or(part.answered)})));
     metadata_->step_stats.Add(std::move(part.trace.stats));
   }
-  // A smaller limit is not needed: each device has one of its own.
+  // This limits only the number of devices, because the trace of each device
+  // has a limit of its own.
   StepStats& stats = metadata_->step_stats;
   if (stats.dev_stats.size() > kMaxTraceBytes / DeviceTrace::kMaxBytes) {
     stats.Limit(kMaxTraceBytes);

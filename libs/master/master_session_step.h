@@ -23,7 +23,8 @@
 
 namespace weft {
 
-// One run of a callable, from BeginStep to EndStep; reused afterwards.
+// A Step is one run of a callable, from BeginStep to EndStep. Its memory is
+// reused for later steps.
 class MasterSession::Step {
  public:
   void Prepare(std::shared_ptr<MasterSession> session,
@@ -31,8 +32,8 @@ class MasterSession::Step {
     session_ = std::move(session);
     callable_ = std::move(callable);
     id_ = id;
-    // A cancelled Cancellation cannot be reused; one that a late timer still
-    // holds, or that a wait was registered with, is shared.
+    // A Cancellation is not reused if it was cancelled, or if it may be shared
+    // because a late timer still holds it or a wait was registered with it.
     if (!cancellation_ || cancellation_->IsCancelled() ||
         cancellation_.use_count() > 1 || std::exchange(was_held_, false)) {
       cancellation_ = std::make_shared<Cancellation>();
@@ -50,11 +51,11 @@ class MasterSession::Step {
   }
   const Callable& callable() const { return *callable_; }
   uint64_t id() const { return id_; }
-  // Whether it may not begin yet (StepGate); guarded by the session's lock,
-  // except for the thread that has just begun it.
+  // Whether the step must not begin yet (StepGate). Guarded by the session's
+  // lock, except for the thread that has just begun the step.
   bool& is_held() { return is_held_; }
-  // Whether it had to wait when it arrived; until its end. Written under the
-  // session's lock.
+  // Whether the step had to wait when it arrived. Written under the session's
+  // lock.
   bool was_to_wait() const { return was_to_wait_; }
   void set_was_to_wait(bool was_to_wait) { was_to_wait_ = was_to_wait; }
   void NoteHeld() { was_held_ = true; }
@@ -63,28 +64,30 @@ class MasterSession::Step {
   void WatchCancellation(Cancellation* caller) {
     caller_gone_.Begin(caller, cancellation_);
   }
-  // Of a partial run: the rendezvous with its client.
+  // Sets the rendezvous of a partial run with its client.
   void set_client(std::shared_ptr<Rendezvous> client) {
     client_ = std::move(client);
   }
-  // For metrics, which may be null: its start time.
+  // Record the begin and the end of the step in `metrics`, which may be null.
   void NoteBegan(SessionMetrics* metrics, const Clock& clock);
   void NoteEnded(const Clock& clock, const absl::Status& status);
-  // The part of the session's quota that its feeds take.
+  // The part of the session's quota that the step's feeds take.
   void set_fed_bytes(int64_t bytes) { fed_bytes_ = bytes; }
   int64_t TakeFedBytes() { return std::exchange(fed_bytes_, 0); }
 
   void ArmTimer(absl::Time deadline, absl::Duration timeout);
-  // Another deadline, with its own error.
+  // Arms a second timer: at `deadline` the step is cancelled with the error
+  // `why`.
   void ArmHoldTimer(absl::Time deadline, const absl::Status& why);
   void Run(const protocol::CallableRun& run, protocol::Master::Done done);
 
-  // Must be called with the session's lock held, which keeps it running.
+  // Describes the step. Must be called with the session's lock held, which
+  // keeps the step running.
   SlowStep Describe(const protocol::WorkerSession& session) const;
 
   // Returns what EndStep needs after the step has released its references.
   protocol::Master::Done Release(Scheduler& scheduler);
-  // Releases the last one, when Describe can no longer be called.
+  // Releases the callable, when Describe can no longer be called.
   std::shared_ptr<const Callable> ReleaseCallable() {
     return std::move(callable_);
   }
@@ -115,7 +118,7 @@ class MasterSession::Step {
   Scheduler::TimerId timer_ = 0;
   Scheduler::TimerId hold_timer_ = 0;
   CancellationLink caller_gone_;
-  Join join_;  // of its parts
+  Join join_;  // joins the ends of the parts
   std::unique_ptr<std::atomic<PartState>[]> parts_;
   size_t parts_capacity_ = 0;
   // Trace of one part of a traced step; empty otherwise.
@@ -128,7 +131,7 @@ class MasterSession::Step {
   RunMetadata* metadata_ = nullptr;
   std::shared_ptr<Rendezvous> client_;
   protocol::Master::Done done_;
-  // Null while it does not run, or if nothing is counted.
+  // Null while the step does not run, or if there are no metrics.
   SessionMetrics* metrics_ = nullptr;
   absl::Time began_;
 };

@@ -45,7 +45,7 @@ class OpenCalls {
     const std::shared_ptr<Cancellation>& cancellation() const {
       return cancellation_;
     }
-    // Stops watching its client's cancellation: must be called before the
+    // Stops watching the client's cancellation. Must be called before the
     // client is answered.
     void ReleaseClient() { client_gone_.End(); }
 
@@ -60,9 +60,9 @@ class OpenCalls {
   };
   using CallPtr = std::shared_ptr<Call>;
 
-  // Returns the cause of Close after that. `client` ends the call early; it may
-  // be null, and must live until ReleaseClient or the call's end. The call
-  // keeps `owner` alive.
+  // Begins a call. After Close, returns the cause of Close instead. `client`,
+  // which may be null, ends the call early; it must live until ReleaseClient or
+  // the end of the call. The call keeps `owner` alive.
   absl::StatusOr<CallPtr> Begin(std::shared_ptr<void> owner,
                                 Cancellation* client) {
     auto call = std::make_shared<Call>(state_, std::move(owner));
@@ -107,7 +107,8 @@ class OpenCalls {
     absl::Status closed ABSL_GUARDED_BY(mutex);
     absl::AnyInvocable<void()> ended ABSL_GUARDED_BY(mutex);
     uint64_t last_number ABSL_GUARDED_BY(mutex) = 0;
-    // In order of arrival, so that a simulation can be repeated.
+    // The calls in the order of their arrival, so that a simulation can be
+    // repeated.
     std::map<uint64_t, std::shared_ptr<Cancellation>> calls
         ABSL_GUARDED_BY(mutex);
   };

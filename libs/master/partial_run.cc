@@ -33,15 +33,15 @@ absl::Status CheckUnused(absl::Span<const int> indices,
 
 }  // namespace
 
-// One call, until its `done`.
+// A call of a partial run, until its `done`.
 struct PartialRun::Call {
   uint64_t number = 0;
   Scheduler* scheduler = nullptr;
   protocol::Master::Done done;
   bool is_last = false;
-  Join join;  // of its fetches
+  Join join;  // joins the fetches of the call
   absl::Status fetched;
-  std::shared_ptr<Cancellation> step;  // null: it had ended already
+  std::shared_ptr<Cancellation> step;  // null if the step had already ended
   CancellationLink caller_gone;
   Scheduler::TimerId timer = 0;
 };
@@ -63,7 +63,7 @@ int64_t PartialRun::StepEnds(const absl::Status& status) {
     waiting.swap(waiting_);
     fed_bytes = std::exchange(fed_bytes_, 0);
   }
-  // Values that it produced and no call has taken stay where they are.
+  // The values of a successful step that no call has taken yet stay available.
   if (!status.ok()) client_->Abort(status);
   for (const CallPtr& call : waiting) EndWithStep(call, status);
   return fed_bytes;
@@ -163,8 +163,8 @@ absl::Status PartialRun::Run(const protocol::CallableRun& run,
     Limit(call, deadline, run.timeout);
   }
   const int num_fetches = static_cast<int>(run.fetches.size());
-  // One more than there are fetches, so that the call does not end in this
-  // loop.
+  // Counts one more than there are fetches, so that the call does not end in
+  // this loop.
   call->join.Begin(num_fetches + 1);
   absl::Status fed;
   for (size_t i = 0; i < run.feeds.size() && fed.ok(); ++i) {

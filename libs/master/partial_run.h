@@ -60,8 +60,8 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
                    absl::Time deadline, uint64_t number, Scheduler& scheduler,
                    protocol::Master::Done& done);
 
-  // Returns the number of the oldest pending call; none: the run waits for its
-  // client.
+  // Returns the number of the oldest pending call. If there is none, the run
+  // waits for its client.
   std::optional<uint64_t> OldestCall() const;
 
  private:
@@ -79,7 +79,8 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
   void PartDone(const CallPtr& call, const absl::Status& status);
   void WaitForEnd(const CallPtr& call);
   void EndCall(const CallPtr& call, absl::Status status);
-  // The step's status is the reason; the step may also have succeeded.
+  // Ends a call because the step has ended, with the step's status, which may
+  // be OK.
   void EndWithStep(const CallPtr& call, const absl::Status& ended);
 
   const std::vector<DataType> feed_types_;

@@ -18,10 +18,10 @@ namespace weft {
 
 class RunningSteps {
  public:
-  // REQUIRES: `step` is larger than all earlier steps.
+  // Adds a step. REQUIRES: `step` is larger than all earlier steps.
   void Add(uint64_t step) { entries_.push_back({step, true}); }
 
-  // Ignores an unknown step.
+  // Removes a step; an unknown step is ignored.
   void Remove(uint64_t step) {
     const auto it = std::lower_bound(
         entries_.begin() + static_cast<int64_t>(first_), entries_.end(), step,
@@ -40,10 +40,11 @@ class RunningSteps {
 
   bool empty() const { return entries_.empty(); }
   size_t size() const { return entries_.size() - num_gaps_; }
-  // REQUIRES: not empty.
+  // Returns the lowest running step. REQUIRES: a step runs.
   uint64_t front() const { return entries_[first_].step; }
 
-  // Copies the lowest `most` numbers; returns the next one, 0 if there is none.
+  // Copies the lowest `most` numbers. Returns the next number, or 0 if there is
+  // none.
   uint64_t CopyFirst(size_t most, std::vector<uint64_t>& numbers) const {
     numbers.clear();
     for (size_t i = first_; i < entries_.size(); ++i) {

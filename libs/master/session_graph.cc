@@ -106,8 +106,8 @@ SessionGraph::DescribeRequest() {
 absl::Status SessionGraph::Import(Extension& pending) {
   const std::string& graph_def = pending.extension.graph_def;
   const SessionQuotas& quotas = options_.quotas;
-  // Checked before memory is taken for nodes, and again after functions were
-  // expanded.
+  // The quota is checked before memory is taken for nodes, and again after
+  // functions were expanded.
   pending.bytes = static_cast<int64_t>(graph_def.size());
   RETURN_IF_ERROR(quotas.CheckGraph(num_bytes_, pending.bytes, options_.task));
   NullLogger logger;  // the client has logged the warnings
@@ -153,7 +153,9 @@ void SessionGraph::Place(ExtensionPtr pending) {
       },
       [this, pending = std::move(pending)](
           absl::StatusOr<protocol::PlacementReply> reply) mutable {
-        // A control thread may have cancelled the call.
+        // Continues on the graph pool, because this may be a control thread
+        // that has
+        // cancelled the call.
         options_.scheduler->Schedule(Pool::kGraph,
                                      [this, pending = std::move(pending),
                                       reply = std::move(reply)]() mutable {
@@ -179,8 +181,8 @@ void SessionGraph::Placed(Extension& pending,
 absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndExtension(
     const Extension& pending, absl::StatusOr<protocol::PlacementReply> reply) {
   absl::MutexLock lock(&mutex_);
-  // Operations that may throw come first: the version changes as a whole or not
-  // at all.
+  // Operations that may throw come first, so that the version changes as a
+  // whole or not at all.
   protocol::ExtensionResult repeated;
   auto result =
       CatchExceptions([&]() -> absl::StatusOr<protocol::ExtensionResult> {
@@ -242,7 +244,7 @@ void SessionGraph::Declare(const Extension& pending) {
     added.push_back(std::move(resource));
   }
   absl::MutexLock lock(&declared_mutex_);
-  // Inserting at the end of a vector takes all of them or none.
+  // Inserting at the end of a vector adds all resources, or none if it throws.
   declared_.insert(declared_.end(), std::make_move_iterator(added.begin()),
                    std::make_move_iterator(added.end()));
 }

@@ -37,18 +37,18 @@ namespace weft {
 
 class SessionGraph {
  public:
-  // `config` and `options` must outlive it.
+  // `config` and `options` must outlive this object.
   SessionGraph(uint64_t session, const protocol::SessionConfig& config,
                const MasterOptions& options);
 
   using Extended =
       absl::AnyInvocable<void(absl::StatusOr<protocol::ExtensionResult>)>;
 
-  // Adds nodes, on behalf of a call that keeps this object alive. The same
-  // extension again, from a client that did not receive the answer, is answered
-  // again. Errors: ABORTED if it is for another version; DEADLINE_EXCEEDED;
-  // RESOURCE_EXHAUSTED; the coordinator's error; the cause of the call's
-  // cancellation.
+  // Adds nodes, on behalf of a call that keeps this object alive. If a client
+  // that did not receive the answer sends the same extension again, it gets the
+  // same answer. Errors: ABORTED if the extension is for another version;
+  // DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED; the coordinator's error; the cause
+  // of the call's cancellation.
   void Extend(const OpenCalls::CallPtr& open,
               protocol::GraphExtension extension, absl::Time deadline,
               Extended done) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -57,11 +57,12 @@ class SessionGraph {
   absl::StatusOr<PrunedCallable> Prune(const protocol::CallableSpec& spec)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The named resources that it shares, and their devices.
+  // Returns the named resources that the graph shares, with their devices.
   std::vector<protocol::PlacedResource> declared() const;
 
  private:
-  // One extension in progress; `answered` or `request` once it has the lock.
+  // An extension in progress. It has `answered` or `request` once it has the
+  // lock.
   struct Extension {
     OpenCalls::CallPtr open;
     protocol::GraphExtension extension;
@@ -69,17 +70,18 @@ class SessionGraph {
     Extended done;
     // The earlier answer to this same extension.
     std::optional<protocol::ExtensionResult> answered;
-    int first_id = 0;   // of its new nodes
-    int64_t bytes = 0;  // their share of the quota
+    int first_id = 0;   // id of the first new node
+    int64_t bytes = 0;  // bytes of the quota that the new nodes take
     // Freed on the graph pool, because it is large.
     std::shared_ptr<const protocol::PlacementRequest> request;
   };
   using ExtensionPtr = std::shared_ptr<Extension>;
 
   void ExtendLocked(ExtensionPtr pending) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds the nodes, not visible yet. The graph is unchanged after an error.
+  // Adds the nodes, which are not visible yet. The graph is unchanged after an
+  // error.
   absl::Status BeginExtension(Extension& pending) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The caller must undo it after an error.
+  // Imports the nodes into the graph. After an error the caller must Undo.
   absl::Status Import(Extension& pending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the nodes that an extension has added.
   void Undo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -90,7 +92,8 @@ class SessionGraph {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls the coordinator.
   void Place(ExtensionPtr pending) ABSL_LOCKS_EXCLUDED(mutex_);
-  // On the graph pool: takes long if the graph is large.
+  // Handles the coordinator's answer. Runs on the graph pool, because it takes
+  // long if the graph is large.
   void Placed(Extension& pending,
               absl::StatusOr<protocol::PlacementReply> reply)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -98,7 +101,7 @@ class SessionGraph {
   absl::StatusOr<protocol::ExtensionResult> EndExtension(
       const Extension& pending, absl::StatusOr<protocol::PlacementReply> reply)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Unlocks first.
+  // Unlocks the extension lock, and then answers the call.
   void Answer(Extension& pending,
               absl::StatusOr<protocol::ExtensionResult> result);
   absl::Status SetDevices(const Extension& pending,
@@ -122,10 +125,11 @@ class SessionGraph {
   FunctionExpander expander_ ABSL_GUARDED_BY(mutex_);
   // The functions of this version, while an extension has the lock.
   std::shared_ptr<const FunctionLibrary> functions_ ABSL_GUARDED_BY(mutex_);
-  // Of this version; later nodes belong to the extension that has the lock.
+  // The number of nodes of this version. Later nodes belong to the extension
+  // that has the lock.
   int num_nodes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t num_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the quota
+  int64_t num_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // used part of the quota
   // The extension that made this version, and its result.
   size_t last_extension_ ABSL_GUARDED_BY(mutex_) = 0;  // its hash
   protocol::ExtensionResult last_result_ ABSL_GUARDED_BY(mutex_);

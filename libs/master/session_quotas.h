@@ -22,20 +22,21 @@
 
 namespace weft {
 
-// Unlimited, for sessions in the process of their client.
+// By default all quotas are unlimited, for sessions in the process of their
+// client.
 struct SessionQuotas {
-  // Feeds of the running steps.
+  // The bytes of the feeds of the running steps.
   int64_t max_fed_bytes = std::numeric_limits<int64_t>::max();
-  // Of all extensions together, as counted by BytesOfGraph.
+  // The bytes of all extensions together, as counted by BytesOfGraph.
   int64_t max_graph_bytes = std::numeric_limits<int64_t>::max();
   int64_t max_callables = std::numeric_limits<int64_t>::max();
 
-  // The minimum that a node counts.
+  // The minimum number of bytes that a node counts.
   static constexpr int64_t kLeastNodeBytes = 512;
 
-  // The size that an extension counts: the sent bytes, or the size of its nodes
-  // if that is larger. `num_nodes` includes the nodes of expanded functions,
-  // which take `expanded_bytes` in addition.
+  // Returns the size that an extension counts: the sent bytes or, if that is
+  // larger, the size of its nodes. `num_nodes` includes the nodes of expanded
+  // functions, which take `expanded_bytes` in addition.
   static int64_t BytesOfGraph(size_t sent, int num_nodes,
                               int64_t expanded_bytes);
 
@@ -46,7 +47,8 @@ struct SessionQuotas {
 
 class FedBytes {
  public:
-  // Returns how much was taken, for GiveBack. Errors name the largest feed.
+  // Takes the bytes of the feeds from the quota. Returns how much was taken,
+  // for GiveBack. Errors name the largest feed.
   absl::StatusOr<int64_t> Take(absl::Span<const Tensor> feeds, int64_t limit,
                                const protocol::CallableSpec& spec,
                                const std::string& task);

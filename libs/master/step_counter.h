@@ -15,7 +15,8 @@
 
 namespace weft {
 
-// Thread-safe. Allocates only if more steps run at once than ever before.
+// StepCounter is thread-safe. It allocates only if more steps run at once than
+// ever before.
 class StepCounter {
  public:
   uint64_t Begin() {
@@ -25,8 +26,8 @@ class StepCounter {
     return next_++;
   }
 
-  // Returns a number that no step has: it is later than all steps below it, and
-  // earlier than those above.
+  // Returns a number that no step has. It is later than all steps with lower
+  // numbers, and earlier than all steps with higher ones.
   uint64_t Skip() {
     absl::MutexLock lock(&mutex_);
     return next_++;
@@ -40,12 +41,12 @@ class StepCounter {
     in_flight_.End();
   }
 
-  // Returns false if `deadline` passed first.
+  // Waits until no step runs. Returns false if `deadline` passed first.
   bool WaitUntilNone(Scheduler& scheduler, absl::Time deadline) {
     return in_flight_.WaitUntilNone(scheduler, deadline);
   }
 
-  // The number of the next step: all steps so far are below.
+  // Returns the number of the next step. All steps so far have lower numbers.
   uint64_t next() const {
     absl::MutexLock lock(&mutex_);
     return next_;
@@ -61,8 +62,9 @@ class StepCounter {
     return FinishedBelow();
   }
 
-  // The same. If the oldest running step is more than kOldSteps behind, `more`
-  // is set to the later steps that are over; otherwise it is not changed.
+  // Returns the number below which all steps have ended. If the oldest running
+  // step is more than kOldSteps behind, sets `more` to the later steps that
+  // have ended; otherwise does not change `more`.
   uint64_t FindFinished(protocol::FinishedSteps& more) const {
     absl::MutexLock lock(&mutex_);
     const uint64_t below = FinishedBelow();
@@ -74,7 +76,8 @@ class StepCounter {
   }
 
  private:
-  // The state of that many steps takes a task a few hundred bytes.
+  // How far the oldest step must be behind. A task needs a few hundred bytes
+  // for the state of that many steps.
   static constexpr uint64_t kOldSteps = 4096;
 
   uint64_t FinishedBelow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -24,7 +24,8 @@ class StepGate {
   using Callback = absl::AnyInvocable<void()>;
   using Callbacks = std::vector<Callback>;
 
-  // Nothing is held or waiting: it need not be notified of steps.
+  // Returns whether nothing is held or waiting, so that the gate need not be
+  // notified of steps.
   bool IsIdle() const { return holds_.empty() && waiting_.empty(); }
   bool IsOpenFor(uint64_t callable) const {
     return absl::c_none_of(holds_, [&](const auto& entry) {
@@ -45,16 +46,16 @@ class StepGate {
     return TakeQuiet();
   }
 
-  // A step of a held callable: `begin` is returned when the hold ends, and
-  // `is_held` is cleared before.
+  // Lets a step of a held callable wait. When the hold ends, `is_held` is
+  // cleared and then `begin` is returned.
   void Wait(uint64_t callable, uint64_t step, bool* is_held, Callback begin) {
     waiting_.push_back({callable, step, is_held, std::move(begin)});
   }
-  // Takes all waiting steps, held or not.
+  // Returns the `begin` of all waiting steps, held or not.
   [[nodiscard]] Callbacks TakeWaiting() {
     return TakeSteps([](const HeldStep&) { return true; });
   }
-  // Takes one step, if it waits.
+  // Returns the `begin` of one step, if it waits.
   [[nodiscard]] Callbacks TakeWaiting(uint64_t step) {
     return TakeSteps(
         [step](const HeldStep& waiting) { return waiting.step == step; });
@@ -67,7 +68,7 @@ class StepGate {
     return TakeQuiet();
   }
 
-  // Returns a step that the holder still waits for; 0: none.
+  // Returns a step for which the holder still waits, or 0.
   uint64_t FindWaitedFor(const protocol::StepId& holder) const {
     const auto it = holds_.find(KeyOf(holder));
     if (it == holds_.end()) return 0;
@@ -78,7 +79,8 @@ class StepGate {
   }
 
   // Ends the hold and returns the pending callbacks: those of waiting steps,
-  // and a `quiet` that was not returned yet. No effect if unknown.
+  // and a `quiet` that was not returned yet. Has no effect if the hold is
+  // unknown.
   [[nodiscard]] Callbacks Remove(const protocol::StepId& holder) {
     Callbacks result;
     const auto it = holds_.find(KeyOf(holder));

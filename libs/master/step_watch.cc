@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Checks per interval: a line is at most a fifth of it late.
+// The number of checks per interval. So a line is at most a fifth of the
+// interval late.
 constexpr int kTicks = 5;
 // How long a task that is asked for its waits may take to answer. A task that
 // does not answer delays the line by this.
@@ -19,14 +20,15 @@ std::string Describe(const absl::StatusOr<std::vector<std::string>>& waits) {
   if (waits.ok() && waits->empty()) return "runs it";
   if (waits.ok())
     return absl::StrCat("waits for ", absl::StrJoin(*waits, ", "));
-  // Its answer has crossed the question, or it is yet to begin.
+  // The task has just ended its part of the step, or has not begun it yet.
   if (absl::IsNotFound(waits.status()))
     return "has not begun it, or just ended";
   if (absl::IsDeadlineExceeded(waits.status())) return "does not answer";
   return absl::StrCat("can't be asked: ", waits.status().message());
 }
 
-// Collects the answers of the tasks of one step. The last one logs the line.
+// Answers collects the answers of the tasks of one step. The last answer logs
+// the line.
 class Answers {
  public:
   Answers(std::string head, size_t num_tasks, Logger& logger)
@@ -57,7 +59,8 @@ class Answers {
 StepWatch::StepWatch(StepWatchOptions options)
     : options_(std::move(options)),
       tick_(options_.interval / kTicks),
-      // With nothing to watch it counts as ticking, as far as steps can tell.
+      // If nothing is logged, the watch pretends to tick, so that steps do not
+      // start the timer.
       is_ticking_(options_.logger == nullptr ||
                   options_.interval == absl::InfiniteDuration()) {}
 
