@@ -33,8 +33,8 @@ namespace weft::protocol {
 struct FileClientOptions {
   bus::Address address;
   bus::Identity self;
-  // The task that must be there, "/job:checkpoint_writer/replica:0/task:0";
-  // empty: any.
+  // The task that must be at the address,
+  // "/job:checkpoint_writer/replica:0/task:0"; empty if any task may be there.
   std::string task;
   Scheduler* scheduler = nullptr;  // must outlive the client
   // How long calls wait for a connection, counted from when it was lost, or
@@ -50,8 +50,8 @@ class FileClient : public Files, private bus::ChannelEvents {
   // not be called from one. No other call may be running.
   ~FileClient() override;
 
-  // Expectations (IsExpectation) are sent again over each new connection; they
-  // wait for none.
+  // Performs a request. Expectations (IsExpectation) do not wait for a
+  // connection; they are sent again over each new one.
   void Operate(FileRequest request, absl::Time deadline,
                std::shared_ptr<Cancellation> cancellation, Done done) override;
 
@@ -78,7 +78,8 @@ class FileClient : public Files, private bus::ChannelEvents {
   // Returns an error if the result is not durable: see UnsyncedRenames.
   absl::Status CheckDurable(const FileRequest& done)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds which server did not answer and what to check.
+  // Returns `status` with the name of the server that did not answer, and what
+  // to check.
   absl::Status Explain(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const FileClientOptions options_;
@@ -86,11 +87,11 @@ class FileClient : public Files, private bus::ChannelEvents {
   absl::Mutex mutex_;
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last connection
-  // None: never set.
+  // The last expectation; nullopt if none was ever set.
   std::optional<bool> expects_saves_ ABSL_GUARDED_BY(mutex_);
   UnsyncedRenames renames_ ABSL_GUARDED_BY(mutex_);
   absl::Time disconnected_since_ ABSL_GUARDED_BY(mutex_);
-  // Of the attempts since then; OK before the first has failed.
+  // The error of the last attempt to connect since then; OK if none has failed.
   absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
   // Last, because its destructor ends all callbacks. Set once, before any call.
   std::unique_ptr<bus::Channel> channel_;

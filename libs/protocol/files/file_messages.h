@@ -13,12 +13,13 @@
 namespace weft::protocol {
 
 bus::Message WriteFileOperation(const FileRequest& request);
-// Paths, sizes and pieces are within their limits.
+// Reads the request. Checks that paths, sizes and pieces are within their
+// limits.
 absl::StatusOr<FileRequest> ReadFileOperation(bus::Message message);
 
 bus::Message WriteFileAnswer(const FileAnswer& answer);
 absl::StatusOr<FileAnswer> ReadFileAnswer(bus::Message message);
-// Whether an answer can be read within microseconds.
+// Returns whether an answer can be read within microseconds.
 bool IsFileAnswerReadSoon(const bus::Message& message);
 
 }  // namespace weft::protocol

@@ -43,14 +43,15 @@ class FileService : public RoleService<FileService> {
   // may arrive.
   ~FileService();
 
-  // Long enough to redial a connection that was cut.
+  // How long a client that has lost its connection is kept. It is long enough
+  // to redial a connection that was cut.
   static constexpr absl::Duration kReconnectLease = absl::Seconds(2);
 
   static constexpr char kRole[] = "a task that keeps files";
   static const MethodRow<FileService>* FindMethod(uint8_t method);
 
-  // Whether a client of this incarnation expects saves, or did just before it
-  // lost its connection.
+  // Returns whether a client of this incarnation expects saves, or did just
+  // before it lost its connection.
   bool ExpectsSaves(uint64_t incarnation) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Called for all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -63,24 +64,24 @@ class FileService : public RoleService<FileService> {
     uint64_t incarnation = 0;
     bool expects_saves = false;
   };
-  // Holds the place of a client that may return.
+  // An Awaited holds the place of a client that may return.
   struct Awaited {
     std::shared_ptr<Files> files;
-    uint64_t number = 0;  // of the wait, from num_waits_
+    uint64_t number = 0;  // number of the wait, from num_waits_
     Scheduler::TimerId timer = 0;
   };
 
   std::shared_ptr<Files> NewExpectingFiles() const;
   void HoldPlaceFor(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Removes and returns the awaited client; with `number`, only for that wait,
-  // because the timer of an earlier one may fire late.
+  // Removes and returns the awaited client. If `number` is given, does so only
+  // for that wait, because the timer of an earlier wait may fire late.
   std::shared_ptr<Files> EndAwaiting(
       uint64_t incarnation, std::optional<uint64_t> number = std::nullopt)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteExpectation(const bus::Peer& peer, FileAction action)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Operate(Call call, bus::Message request);
-  // Returns null if the connection is gone.
+  // Returns the files of the client; null if the connection is gone.
   std::shared_ptr<Files> ClientOf(const bus::Peer& peer)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -91,9 +92,9 @@ class FileService : public RoleService<FileService> {
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t num_waits_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<uint64_t, Awaited> awaited_ ABSL_GUARDED_BY(mutex_);
-  // By connection, from the time it opens: when the owner of the files stops,
-  // it waits for all clients, also for one that has sent no request since it
-  // reconnected.
+  // The clients by connection. A client is added when its connection opens,
+  // because the owner of the files, when it stops, also waits for a client that
+  // has sent no request since it reconnected.
   absl::flat_hash_map<uint64_t, Client> clients_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -64,34 +64,36 @@ enum class FileAction : uint8_t {
   kDeleteDirectory = 13,
   kRename = 14,
   kSyncDirectory = 15,
-  // From the former to the latter, or until it disconnects, the client may have
-  // a save to write: a writer that stops waits for it.
+  // Between kExpectSaves and kExpectNoSaves, or until it disconnects, the
+  // client may have a save to write. A writer that stops waits for it.
   kExpectSaves = 16,
   kExpectNoSaves = 17,
 };
 
 struct FileRequest {
   FileAction action = FileAction::kStat;
-  // Of all actions without an open file; absolute or not, it is below the root.
+  // The path, for all actions without an open file. Even an absolute path is
+  // below the root.
   std::string path;
-  // Of kRename; for kListDirectory the name after which the page begins.
+  // For kRename the new path; for kListDirectory the name after which the page
+  // begins.
   std::string to;
   uint64_t file = 0;  // the open file
-  // Of kRead: the position in the file. Of actions in order: the number of
-  // bytes appended before, since the file was opened.
+  // For kRead the position in the file. For actions that are executed in order,
+  // the number of bytes that were appended before, since the file was opened.
   uint64_t offset = 0;
-  uint32_t size = 0;  // of kRead
-  bus::Blob bytes;    // of kAppend
+  uint32_t size = 0;  // for kRead
+  bus::Blob bytes;    // for kAppend
 };
 
 struct FileAnswer {
   uint64_t file = 0;  // of the opened file; never 0
-  // Of kStat; 0 for a directory. For kListDirectory the number of remaining
-  // names.
+  // For kStat the size of the file, 0 for a directory. For kListDirectory the
+  // number of remaining names.
   uint64_t size = 0;
   bool is_directory = false;
-  std::vector<std::string> names;  // of kListDirectory
-  bus::Blob bytes;                 // of kRead; fewer at the end of the file
+  std::vector<std::string> names;  // for kListDirectory
+  bus::Blob bytes;                 // for kRead; fewer at the end of the file
 };
 
 inline bool IsExpectation(FileAction action) {
@@ -99,8 +101,8 @@ inline bool IsExpectation(FileAction action) {
          action == FileAction::kExpectNoSaves;
 }
 
-// Whether the action is on an open file, and so only valid over the same
-// connection.
+// Returns whether the action is on an open file, and therefore only valid over
+// the connection that opened it.
 inline bool IsOfOpenFile(FileAction action) {
   return action >= FileAction::kAppend && action <= FileAction::kRead;
 }
@@ -109,17 +111,17 @@ class Files {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<FileAnswer>)>;
 
-  // Its destructor closes open files and fails waiting calls.
+  // The destructor closes open files and fails waiting calls.
   virtual ~Files() = default;
 
-  // Errors are those of FileSystem, with its messages, which name the path at
-  // the other end. In addition: INVALID_ARGUMENT: a request that no correct
-  // client sends; RESOURCE_EXHAUSTED: too many requests at once; UNAVAILABLE:
-  // the other end is lost, is stopping, or was disconnected for a while, so
-  // that the file is no longer open; DEADLINE_EXCEEDED. An operation that has
-  // started when the deadline passes or `cancellation` is cancelled runs to its
-  // end; a waiting one does not start. `cancellation`, of this call alone, may
-  // be null.
+  // Performs a request. Errors are those of FileSystem, with its messages,
+  // which name the path at the other end. In addition: INVALID_ARGUMENT for a
+  // request that no correct client sends; RESOURCE_EXHAUSTED for too many
+  // requests at once; UNAVAILABLE if the other end is lost, is stopping, or was
+  // disconnected for a while, so that the file is no longer open;
+  // DEADLINE_EXCEEDED. An operation that has started when the deadline passes
+  // or `cancellation` is cancelled runs to its end; a waiting one does not
+  // start. `cancellation`, which may be null, belongs to this call alone.
   virtual void Operate(FileRequest request, absl::Time deadline,
                        std::shared_ptr<Cancellation> cancellation,
                        Done done) = 0;

@@ -34,17 +34,18 @@
 
 namespace weft::protocol {
 
-// One more piece is being collected.
+// The maximum memory for a file that is being written: the pieces in flight,
+// and one that is being collected.
 inline constexpr size_t kMaxWrittenBytes =
     kMaxFileChunkBytes * (kMaxUnansweredChunks + 1);
 inline constexpr size_t kReadAheadBytes = size_t{256} << 10;
 
 struct RemoteFileSystemOptions {
-  // Open files hold a reference to it.
+  // The Files of the other end. Open files hold a reference to it.
   std::shared_ptr<Files> files;
   Scheduler* scheduler = nullptr;  // must outlive the file system and its files
-  std::string name;                // of the other end, for errors
-  // Of each operation.
+  std::string name;                // name of the other end, for errors
+  // The timeout of each operation.
   absl::Duration operation_timeout = absl::Minutes(10);
 };
 
@@ -56,7 +57,7 @@ class RemoteFileSystem : public FileSystem {
   // still write. Does not wait for the answer.
   void SetExpectsSaves(bool expects);
 
-  // Whether any opened file still exists.
+  // Returns whether any opened file still exists.
   bool has_open_files() const { return caller_.use_count() > 1; }
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
@@ -81,7 +82,8 @@ class RemoteFileSystem : public FileSystem {
   class Caller;  // of the implementation: waits for one answer
 
  private:
-  // `at_most`: an upper limit below operation_timeout.
+  // Makes a call and waits for its answer. `at_most` limits the wait, below
+  // operation_timeout.
   absl::StatusOr<FileAnswer> Call(
       FileAction action, absl::string_view path, absl::string_view to = "",
       absl::Duration at_most = absl::InfiniteDuration());

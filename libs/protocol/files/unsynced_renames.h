@@ -23,12 +23,13 @@ namespace weft::protocol {
 
 class UnsyncedRenames {
  public:
-  // If there are more directories, some are forgotten.
+  // The maximum number of recorded directories. If there are more, some are
+  // forgotten.
   static constexpr size_t kMaxDirectories = 1000;
 
-  // The task, of that incarnation, has executed the request. Returns
-  // UNAVAILABLE if it synced a directory in which another incarnation had
-  // renamed a file.
+  // Must be called when the task, with this incarnation, has executed a
+  // request. Returns UNAVAILABLE if the request synced a directory in which
+  // another incarnation had renamed a file.
   absl::Status OnDone(const FileRequest& request, uint64_t incarnation) {
     if (request.action == FileAction::kRename) {
       Note(DirectoryOf(request.to), incarnation);
@@ -53,7 +54,8 @@ class UnsyncedRenames {
     return slash == absl::string_view::npos ? ""
                                             : Directory(path.substr(0, slash));
   }
-  // The first incarnation with a rename counts until the sync.
+  // Records a rename. Until the next sync, the incarnation of the first rename
+  // counts.
   void Note(std::string directory, uint64_t incarnation) {
     renamed_by_.emplace(std::move(directory), incarnation);
     if (renamed_by_.size() > kMaxDirectories) {
@@ -61,7 +63,7 @@ class UnsyncedRenames {
     }
   }
 
-  std::map<std::string, uint64_t> renamed_by_;  // incarnations
+  std::map<std::string, uint64_t> renamed_by_;  // incarnation by directory
 };
 
 }  // namespace weft::protocol

@@ -24,7 +24,7 @@ namespace weft::protocol {
 
 class BlockingMaster {
  public:
-  // Both must outlive it.
+  // `master` and `scheduler` must outlive this object.
   BlockingMaster(Master& master, Scheduler& scheduler)
       : master_(master), scheduler_(scheduler) {}
 

@@ -15,14 +15,14 @@
 namespace weft {
 
 struct OptimizerOptions {
-  // kL1: common subexpressions and constant folding; kL0: only explicit
-  // requests.
+  // With kL1, common subexpressions are merged and constants are folded. With
+  // kL0, only rewrites that are requested explicitly are done.
   enum Level { kL1 = 0, kL0 = -1 };
 
   Level opt_level = kL1;
   bool do_common_subexpression_elimination = false;
   bool do_constant_folding = false;
-  // The maximum size of a folded constant in bytes; 0: 100 KB.
+  // The maximum size of a folded constant in bytes; 0 means 100 KB.
   int64_t max_folded_constant_in_bytes = 0;
 
   friend bool operator==(const OptimizerOptions&,
@@ -40,7 +40,7 @@ struct RewriterConfig {
   // Fuses products and convolutions with elementwise operations on their
   // results, and chains of these, into one node. kDefault is off.
   Toggle remapping = kDefault;
-  // Turns the last three off, whatever their values.
+  // Turns the last three rewrites off, whatever their values.
   bool disable_meta_optimizer = false;
 
   friend bool operator==(const RewriterConfig&,
@@ -59,9 +59,11 @@ GraphOptions NoRewrites();
 // Turns every rewrite on, also those that are off by default.
 GraphOptions AllRewrites();
 
-// Returns a serialized weft.tf.ConfigProto; empty for the defaults.
+// Returns the options as a serialized weft.tf.ConfigProto; empty for the
+// defaults.
 std::string GraphOptionsToConfig(const GraphOptions& options);
-// Returns INVALID_ARGUMENT for bytes that do not parse. Unsupported options are
+// Reads the options from a serialized weft.tf.ConfigProto. Returns
+// INVALID_ARGUMENT for bytes that do not parse. Unsupported options are
 // ignored.
 absl::StatusOr<GraphOptions> GraphOptionsFromConfig(absl::string_view config);
 

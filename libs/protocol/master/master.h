@@ -34,15 +34,16 @@ struct SessionConfig {
   bool log_device_placement = false;
   // Gives this session its own variables instead of the devices' shared ones.
   bool isolate_session_state = false;
-  // The timeout of every call of this session without its own; infinite: none.
+  // The timeout of each call of this session that has no timeout of its own.
+  // Infinite for no timeout.
   absl::Duration operation_timeout = absl::InfiniteDuration();
-  // Partial device names; only devices that match one are used, and only their
-  // tasks are waited for. Empty: all.
+  // Partial device names. Only devices that match one of them are used, and the
+  // session waits only for their tasks. If empty, all devices are used.
   std::vector<std::string> device_filters;
   GraphOptions graph_options;
-  // The client saves and closes the session when it is asked to stop.
-  // Draining tasks continue to run its steps until then, or until their drain
-  // time is over.
+  // Whether the client saves and closes the session when it is asked to stop.
+  // Draining tasks run the steps of such a session until then, or until their
+  // drain time is over.
   bool is_monitored = false;
 };
 
@@ -67,16 +68,18 @@ struct ExtensionResult {
   std::vector<NodePlacement> placement;
 };
 
-// Feeds and fetches are tensor names ("x:0"), targets are node names.
+// A CallableSpec names what a callable feeds, fetches and runs. Feeds and
+// fetches are tensor names ("x:0"), targets are node names.
 struct CallableSpec {
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
-  // Of a partial run: its single step begins when the callable is made, and
-  // runs as far as the feeds of the RunCallable calls so far allow. It also
-  // ends with the callable.
+  // Whether this is a partial run. Its single step begins when the callable is
+  // made, and runs as far as the feeds of the RunCallable calls so far allow.
+  // The step also ends with the callable.
   bool is_partial = false;
-  // Of a partial run: released when its step has ended. May be null.
+  // For a partial run: an object that is released when the step has ended. May
+  // be null.
   std::shared_ptr<const void> keeps_open;
 };
 
@@ -85,8 +88,9 @@ struct CallableSpec {
 struct CallableRun {
   absl::Span<const Tensor> feeds;  // in the order of the spec
   absl::Span<Tensor> fetches;      // filled in the order of the spec
-  // Of a partial run: the indices of these feeds in the spec. A call is done
-  // when its fetches are available, the last one when the step has ended.
+  // For a partial run: the indices in the spec of these feeds and fetches. A
+  // call is done when its fetches are available, the last call when the step
+  // has ended.
   absl::Span<const int> feed_indices;
   absl::Span<const int> fetch_indices;
   absl::Duration timeout = absl::InfiniteDuration();
@@ -94,8 +98,8 @@ struct CallableRun {
   Cancellation* cancellation = nullptr;
   // How an in-process master may use the calling thread.
   CallingThread thread = CallingThread::kOther;
-  // The requested metadata is put into `metadata`, which is complete if the run
-  // succeeds. Null: nothing is requested.
+  // Receives the metadata that `wanted` requests; complete if the run succeeds.
+  // Null if nothing is requested.
   MetadataWanted wanted;
   RunMetadata* metadata = nullptr;
 };
@@ -108,13 +112,14 @@ class Master {
 
   virtual ~Master() = default;
 
-  // Returns RESOURCE_EXHAUSTED at the limit of sessions.
+  // Creates a session. RESOURCE_EXHAUSTED if there are already as many sessions
+  // as the limit allows.
   virtual void CreateSession(const SessionConfig& config,
                              Answer<uint64_t> done) = 0;
 
-  // All or nothing: a refused extension leaves the session at its version. The
-  // extension that made the current version may be sent again, for an answer
-  // that was lost. ABORTED for an unknown session or another version,
+  // Adds nodes to the graph: all of them, or none if the extension is refused.
+  // The extension that made the current version may be sent again, if its
+  // answer was lost. Returns ABORTED for an unknown session or another version,
   // INVALID_ARGUMENT if a node cannot be placed. `client`, here and below, ends
   // the call early with its cause. It may be null, and must live until `done`
   // is called and, if its own Cancel calls `done`, until Cancel has returned.
@@ -142,7 +147,7 @@ class Master {
     return absl::OkStatus();
   }
 
-  // OK for an unknown callable.
+  // Releases a callable; OK if it is unknown.
   virtual void ReleaseCallable(uint64_t session, uint64_t callable,
                                Done done) = 0;
 
@@ -156,7 +161,7 @@ class Master {
                      const std::vector<std::string>& device_filters,
                      Cancellation* client, Done done) = 0;
 
-  // Of all tasks of the cluster.
+  // Lists the devices of all tasks of the cluster.
   virtual void ListDevices(Cancellation* client,
                            Answer<std::vector<DeviceAttributes>> done) = 0;
 };

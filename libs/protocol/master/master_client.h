@@ -40,15 +40,15 @@ struct MasterClientOptions {
   // was lost, the server closes the sessions that it has opened.
   bus::Identity self;
   Scheduler* scheduler = nullptr;  // must outlive the client
-  // For fetches. Must outlive the client, and the fetched tensors unless their
-  // buffers keep it alive.
+  // Allocates fetched tensors. Must outlive the client, and also the fetched
+  // tensors unless their buffers keep it alive.
   Allocator* allocator = nullptr;
   // How long to wait for the server.
   absl::Duration connect_timeout = absl::Seconds(30);
   // The timeout of all calls except RunCallable.
   absl::Duration operation_timeout = absl::InfiniteDuration();
-  // A longer wait for the server, or for the placement of a graph, is logged
-  // once. Infinite: never.
+  // A wait for the server or for the placement of a graph that is longer than
+  // this is logged once. Infinite for no log line.
   absl::Duration log_waits_after = absl::Seconds(5);
   Logger* logger = nullptr;  // must outlive the client; null: nothing is logged
 };
@@ -65,7 +65,8 @@ class MasterClient : public Master, private bus::ChannelEvents {
   // themselves. UNAVAILABLE after the connect timeout, with the error of the
   // last attempt; or the server's refusal.
   void WhenConnected(Done done) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same for a thread that may block.
+  // Waits until the server is connected, or returns the error of WhenConnected.
+  // Blocks.
   absl::Status WaitForConnection();
 
   void CreateSession(const SessionConfig& config,
@@ -96,7 +97,7 @@ class MasterClient : public Master, private bus::ChannelEvents {
 
   void OnConnected(const bus::Identity& peer) override;
   void OnDisconnected(const absl::Status& why) override;
-  // Wakes all waiting calls: with OK, or with the refusal.
+  // Continues all waiting calls with `status`: OK, or the server's refusal.
   void WakeAll(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   void TimedOut(uint64_t waiter) ABSL_LOCKS_EXCLUDED(mutex_);
   bool LogsWaits() const;
@@ -111,15 +112,15 @@ class MasterClient : public Master, private bus::ChannelEvents {
   // Like WhenConnected, but ends with the cause of the cancellation if that
   // comes first.
   void WhenConnectedUnless(Cancellation* cancelled, Done done);
-  // Sends it as soon as there is a connection.
+  // Sends the request as soon as there is a connection.
   void Call(bus::Message request, Cancellation* client, Reply done);
-  // Fails with UNAVAILABLE if there is no connection.
+  // Sends the request now; UNAVAILABLE if there is no connection.
   void CallNow(bus::Message request, Cancellation* client, Reply done);
-  // Answers with the result of `read` on the reply.
+  // Returns a callback that passes the result of `read` on the reply to `done`.
   template <typename T, typename Read>
   Reply Reading(Answer<T> done, Read read) const;
   Reply ReadingDone(Done done) const;
-  // Adds which server it was and what to check.
+  // Returns `status` with the name of the server, and what to check.
   absl::Status Explain(const absl::Status& status) const;
 
   bus::Transport& transport_;
@@ -127,13 +128,13 @@ class MasterClient : public Master, private bus::ChannelEvents {
   const std::string target_;  // "zmq://host:port"
   absl::Mutex mutex_;
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of the attempts since then; OK before the first has failed.
+  // The error of the last attempt to connect since then; OK if none has failed.
   absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
-  // In order of arrival.
+  // The waiting calls in the order of their arrival.
   std::map<uint64_t, Waiter> waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_waiter_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The missing server was logged, or the timer for that runs. Cleared by a
-  // connection.
+  // Whether the missing server was logged, or the timer for that runs. Cleared
+  // by a connection.
   bool is_loss_logged_ ABSL_GUARDED_BY(mutex_) = false;
   OwnedTimers timers_;  // of waiting calls
   // Last, because its destructor ends all callbacks. Set once, before any call.

@@ -64,7 +64,7 @@ struct RunCallableRequest {
   uint64_t callable = 0;
   std::vector<Tensor> feeds;
   size_t num_fetches = 0;
-  // Of a partial run; otherwise empty.
+  // The indices of feeds and fetches of a partial run; otherwise empty.
   std::vector<int> feed_indices;
   std::vector<int> fetch_indices;
   absl::Duration timeout = absl::InfiniteDuration();
@@ -75,12 +75,15 @@ absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
                                               const CallableRun& run);
 absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
                                                    Allocator& allocator);
-// Whether reading it takes only microseconds; also for other messages.
+// Return whether reading the message takes only microseconds. `message` may
+// have any type.
 bool IsRunCallableReadSoon(const bus::Message& message);
 bool IsRunCallableReplyReadSoon(const bus::Message& message);
-// Reads which callable it is, without allocating memory for its feeds.
+// Reads which callable a RunCallable names, without allocating memory for its
+// feeds.
 absl::StatusOr<CallableId> ReadRunCallableIds(bus::Message message);
-// The index of the first missing feed of a RunCallable without attachments.
+// RefusedFeed names the first missing feed of a RunCallable whose attachments
+// were dropped.
 struct RefusedFeed {
   uint64_t session = 0;
   uint64_t callable = 0;
