@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// `value` must be of bool, int32, int64, float or double. Returns
-// INVALID_ARGUMENT if an element has no exact meaning in `dtype`: 1.5 as an
-// int32, 300 as a uint8, 1 as a bool. Rounding to a narrower floating-point
-// type is allowed.
+// Converts `value`, which must be bool, int32, int64, float or double, to
+// `dtype`. Returns INVALID_ARGUMENT if an element has no exact meaning in
+// `dtype`: 1.5 as an int32, 300 as a uint8, 1 as a bool. Rounding to a narrower
+// floating-point type is allowed.
 absl::StatusOr<Tensor> AdaptValue(const Tensor& value, DataType dtype);
 
 }  // namespace weft

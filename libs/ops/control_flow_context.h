@@ -29,7 +29,7 @@ class ControlFlowContext {
   // Like AddValue, for a control input; null if no node inside needs to wait
   // for it.
   virtual const Node* AddControl(const Node* node) = 0;
-  // A node that runs whenever the body or the branch does.
+  // Returns a node that runs whenever the body or the branch does.
   virtual const Node* pivot() const = 0;
 
   // Replaces the inputs of a node that is about to be added by values that

@@ -23,9 +23,10 @@ namespace weft::ops {
 
 // ---- Constants, placeholders ----
 
-// A Const for a value; an output is returned unchanged.
+// Returns a Const for a value. Returns an output unchanged.
 Output Const(const Scope& scope, const Input& value);
-// The values in `shape`, which must have the same number of elements.
+// Returns a Const with the values in `shape`, which must have the same number
+// of elements.
 template <typename T>
 Output Const(const Scope& scope, std::initializer_list<T> values,
              const TensorShape& shape) {
@@ -100,7 +101,7 @@ Output OneHot(const Scope& scope, const Input& indices, const Input& depth,
 
 // ---- Concatenation and splitting ----
 
-// ConcatV2.
+// Adds a ConcatV2: joins values along `axis`.
 Output Concat(const Scope& scope, const InputList& values, const Input& axis);
 std::vector<Output> ConcatOffset(const Scope& scope, const Input& concat_dim,
                                  const InputList& shape);
@@ -113,17 +114,17 @@ std::vector<Output> SplitV(const Scope& scope, const Input& value,
 struct StackAttrs {
   int64_t axis = 0;
 };
-// Pack: a new dimension at `axis`.
+// Adds a Pack: joins values along a new dimension.
 Output Stack(const Scope& scope, const InputList& values,
              const StackAttrs& attrs = {});
-// Unpack.
+// Adds an Unpack: the inverse of Stack.
 std::vector<Output> Unstack(const Scope& scope, const Input& value, int64_t num,
                             const StackAttrs& attrs = {});
 Output Tile(const Scope& scope, const Input& input, const Input& multiples);
 Output Pad(const Scope& scope, const Input& input, const Input& paddings);
 Output PadV2(const Scope& scope, const Input& input, const Input& paddings,
              const Input& constant_values);
-// mode: "REFLECT" or "SYMMETRIC".
+// `mode` is "REFLECT" or "SYMMETRIC".
 Output MirrorPad(const Scope& scope, const Input& input, const Input& paddings,
                  absl::string_view mode);
 Output MirrorPadGrad(const Scope& scope, const Input& input,
@@ -166,7 +167,7 @@ Output TensorScatterUpdate(const Scope& scope, const Input& tensor,
 
 Output Transpose(const Scope& scope, const Input& x, const Input& perm);
 Output InvertPermutation(const Scope& scope, const Input& x);
-// ReverseV2.
+// Adds a ReverseV2: reverses the order along the dimensions `axis`.
 Output Reverse(const Scope& scope, const Input& tensor, const Input& axis);
 
 // Moves elements by `shift` positions along `axis`, each a scalar or a vector;
@@ -212,7 +213,7 @@ struct SetDiff1DOutputs {
   Output out;
   Output idx;
 };
-// ListDiff.
+// Adds a ListDiff: the elements of `x` that are not in `y`.
 SetDiff1DOutputs SetDiff1D(const Scope& scope, const Input& x, const Input& y,
                            const UniqueAttrs& attrs = {});
 
@@ -222,9 +223,9 @@ Output Diag(const Scope& scope, const Input& diagonal);
 Output DiagPart(const Scope& scope, const Input& input);
 Output MatrixDiag(const Scope& scope, const Input& diagonal);
 Output MatrixDiagPart(const Scope& scope, const Input& input);
-// A band of diagonals. `k` is one diagonal, or the lowest and the highest.
-// `align` selects the side on which shorter diagonals above and below the main
-// one are padded.
+// Returns matrices that have a band of diagonals. `k` is one diagonal, or the
+// lowest and the highest. `align` selects the side on which shorter diagonals
+// above and below the main diagonal are padded.
 Output MatrixDiagV3(const Scope& scope, const Input& diagonal, const Input& k,
                     const Input& num_rows, const Input& num_cols,
                     const Input& padding_value,
@@ -269,7 +270,7 @@ Output SparseSegmentMean(const Scope& scope, const Input& data,
                          const Input& indices, const Input& segment_ids);
 Output SparseSegmentSqrtN(const Scope& scope, const Input& data,
                           const Input& indices, const Input& segment_ids);
-// Gradients of the three ops above; output_dim0 is the number of rows of
+// The gradients of the three ops above. output_dim0 is the number of rows of
 // `data`.
 Output SparseSegmentSumGrad(const Scope& scope, const Input& grad,
                             const Input& indices, const Input& segment_ids,
@@ -277,7 +278,7 @@ Output SparseSegmentSumGrad(const Scope& scope, const Input& grad,
 Output SparseSegmentMeanGrad(const Scope& scope, const Input& grad,
                              const Input& indices, const Input& segment_ids,
                              const Input& output_dim0);
-// The nonzero rows, and their indices.
+// The nonzero rows of a gradient, and their indices.
 struct SparseSegmentGradV2Outputs {
   Output output;
   Output sorted_unique_indices;

@@ -18,25 +18,28 @@ namespace weft::array_shapes {
 // they serve arithmetic on shapes.
 inline constexpr int64_t kMaxElements = 1024;
 
-// The elements of an int32 or int64 tensor, or of an input with a known value;
-// nullopt for other types and for large tensors.
+// Returns the elements of an int32 or int64 tensor, or of an input with a known
+// value; nullopt for other types and for large tensors.
 std::optional<Dims> Integers(const Tensor& tensor);
 std::optional<Dims> Integers(InferenceContext& c, int input);
-// REQUIRES: dtype is int32 or int64, and the number of values equals that of
-// elements.
+// Returns a tensor of integers. REQUIRES: dtype is int32 or int64, and there
+// are as many values as the shape has elements.
 Tensor MakeIntegers(DataType dtype, const TensorShape& shape,
                     absl::Span<const int64_t> values);
 
 // Returns `axis` counted from the front, or an error if it is out of range.
 absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank);
 
-// Dimensions [begin, end) and [begin, rank). REQUIRES: a known rank.
+// Returns dimensions [begin, end) or [begin, rank) of a shape. REQUIRES: the
+// rank is known.
 PartialShape Subshape(const PartialShape& shape, int begin, int end);
 PartialShape Subshape(const PartialShape& shape, int begin);
-// The result has unknown rank if either rank is unknown.
+// Returns the dimensions of `a` followed by those of `b`. The result has
+// unknown rank if either rank is unknown.
 PartialShape Concatenate(const PartialShape& a, const PartialShape& b);
 
-// Sum, quotient and product of sizes that may be unknown. Overflow is an error.
+// Return the sum, quotient or product of sizes that may be unknown. Overflow is
+// an error.
 absl::StatusOr<int64_t> AddSizes(int64_t a, int64_t b);
 absl::StatusOr<int64_t> MultiplySizes(int64_t a, int64_t b);
 

@@ -42,12 +42,13 @@ struct StridedSlicePlan {
   // The shape of the result, without the shrunk dimensions and with the new
   // ones.
   PartialShape final_shape;
-  // Every element keeps its place: the result is the input, reshaped.
+  // Whether every element keeps its place, so that the result is the input,
+  // reshaped.
   bool is_identity = false;
 };
 
-// Returns INVALID_ARGUMENT if the specification does not fit the input. An
-// input of unknown rank has a result of unknown rank.
+// Returns the plan for an input. INVALID_ARGUMENT if the specification does not
+// fit the input. An input of unknown rank has a result of unknown rank.
 absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const StridedSliceSpec& spec,
                                                   const PartialShape& input);
 

@@ -19,7 +19,7 @@
 namespace weft::ops {
 
 struct PyFuncAttrs {
-  // False: the function has no side effects, and equal inputs give equal
+  // If false, the function has no side effects, and equal inputs give equal
   // results.
   bool stateful = true;
 };

@@ -33,7 +33,7 @@ std::vector<Output> Cond(const Scope& scope, const Input& pred,
                          const BranchFunction& false_fn);
 
 struct CaseOptions {
-  // True: the step fails if more than one pred is true.
+  // If true, the step fails if more than one pred is true.
   bool exclusive = false;
 };
 // Returns the values of the first function whose pred is true, or of

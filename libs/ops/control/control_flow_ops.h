@@ -27,7 +27,8 @@ struct MergeOutputs {
 MergeOutputs Merge(const Scope& scope, const InputList& inputs);
 MergeOutputs RefMerge(const Scope& scope, const InputList& refs);
 
-// The Merge at the head of a loop. Its second input is a back edge, set later.
+// Adds the Merge at the head of a loop. Its second input is a back edge, which
+// is set later.
 MergeOutputs LoopMerge(const Scope& scope, const Output& enter);
 
 struct EnterAttrs {

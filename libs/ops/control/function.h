@@ -40,24 +40,27 @@ struct FunctionArg {
   PartialShape shape = PartialShape::UnknownRank();
 };
 
-// Gets a scope that adds to the body, and the arguments; returns the results.
+// A FunctionBody gets a scope that adds to the body, and the arguments. It
+// returns the results.
 using FunctionBody = std::function<std::vector<Output>(
     const Scope& scope, const std::vector<Output>& args)>;
 
 class Function {
  public:
   Function() = default;  // null
-  // The function is called `name`, or "name_1", ... if the graph already has
-  // that name. INVALID_ARGUMENT, naming the function, if the body returns a
-  // null result or uses a value of another graph.
+  // Builds a function. It is called `name`, or "name_1", ... if the graph
+  // already has that name. INVALID_ARGUMENT, naming the function, if the body
+  // returns a null result or uses a value of another graph.
   Function(const Scope& scope, absl::string_view name,
            const std::vector<FunctionArg>& args, const FunctionBody& body);
 
   explicit operator bool() const { return made_ != nullptr; }
 
-  // REQUIRES for the remaining methods: not null, unless stated otherwise.
+  // The remaining methods must not be called for a null function, unless stated
+  // otherwise.
   const std::string& name() const;
-  // The value of an attr of type `func`. Has an empty name for a null function.
+  // Returns the function as the value of an attr of type `func`. The name in it
+  // is empty for a null function.
   NameAttrList attr() const;
   // The arguments without the captured ones.
   const std::vector<FunctionArg>& args() const;
@@ -67,7 +70,8 @@ class Function {
   // The values passed to each call after its arguments. They belong to the
   // graph in which the function was built. Empty for a null function.
   std::vector<Output> captured_inputs() const;
-  // Nodes of that graph that each call runs after. Empty for a null function.
+  // The nodes of that graph after which each call runs. Empty for a null
+  // function.
   std::vector<Operation> captured_controls() const;
   // Returns whether the function holds, reads or changes state.
   bool is_stateful() const;

@@ -80,7 +80,7 @@ class FunctionTrace : public OuterGraph,
   absl::flat_hash_map<OutputTensor, Output> inside_;
 };
 
-// The values of all lists, each once.
+// Returns the captured values of all traces, each value once.
 std::vector<Output> Union(
     const std::vector<std::shared_ptr<FunctionTrace>>& traces);
 

@@ -10,7 +10,8 @@
 
 namespace weft::ops {
 
-// `summarize` is the number of values shown of each tensor; negative: all.
+// Adds an Assert. `summarize` is the number of values that are shown of each
+// tensor; all values are shown if it is negative.
 Operation Assert(const Scope& scope, const Input& condition,
                  const InputList& data, int64_t summarize = 3);
 
@@ -19,7 +20,7 @@ struct PrintAttrs {
   int64_t first_n = -1;  // number of times to print; negative: always
   int64_t summarize = 3;
 };
-// Prints to standard error of the task that runs the node.
+// Adds a Print, which prints to standard error of the task that runs it.
 Output Print(const Scope& scope, const Input& input, const InputList& data,
              const PrintAttrs& attrs = {});
 

@@ -17,16 +17,17 @@
 
 namespace weft::ops {
 
-// Gets a row of each tensor.
+// A RowFunction gets a row of each tensor, and returns the results for it.
 using RowFunction = std::function<std::vector<Output>(
     const Scope& scope, const std::vector<Output>& rows)>;
-// Gets the result for the previous rows, and a row of each tensor.
+// A FoldFunction gets the result for the previous rows and a row of each
+// tensor. It returns the result including that row.
 using FoldFunction = std::function<std::vector<Output>(
     const Scope& scope, const std::vector<Output>& so_far,
     const std::vector<Output>& rows)>;
 
 struct MapFnOptions {
-  // The types of the results; empty: those of the tensors.
+  // The types of the results; empty if they are those of the tensors.
   DataTypeVector dtypes;
   int parallel_iterations = 10;
 };
@@ -37,8 +38,8 @@ std::vector<Output> MapFn(const Scope& scope, const RowFunction& fn,
                           const MapFnOptions& options = {});
 
 struct FoldOptions {
-  // The first argument of `fn` for the first row. Empty: the first row itself,
-  // and `fn` starts with the second row.
+  // The first argument of `fn` for the first row. If empty, it is the first row
+  // itself, and `fn` starts with the second row.
   InputList initializer;
   int parallel_iterations = 10;
 };

@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// Sets output shapes from the attr output_shapes; also for other families.
+// Sets output shapes from the attr output_shapes. Other families use this
+// function, too.
 absl::Status ComponentShapes(InferenceContext& c);
 
 void RegisterClientFunctionOps(OpRegistry& registry);

@@ -15,10 +15,10 @@ namespace weft::ops {
 class RowArrays {
  public:
   RowArrays() = default;
-  // Arrays for `size` rows of each of `dtypes`.
+  // Creates arrays for `size` rows, one for each of `dtypes`.
   static RowArrays Empty(const Scope& scope, const Output& size,
                          const DataTypeVector& dtypes, const std::string& name);
-  // The rows of `tensors`.
+  // Creates arrays that contain the rows of `tensors`.
   static RowArrays Of(const Scope& scope, const Output& size,
                       const std::vector<Output>& tensors,
                       const std::string& name);
@@ -45,7 +45,8 @@ class RowArrays {
   std::vector<PartialShape> row_shapes_;  // as far as known
 };
 
-// The number of rows of `tensor`, a scalar: a constant if it is known.
+// Returns the number of rows of `tensor` as a scalar, which is a constant if
+// the number is known.
 Output NumRows(const Scope& scope, const Output& tensor);
 
 }  // namespace weft::ops

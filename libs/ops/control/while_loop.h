@@ -28,11 +28,12 @@
 
 namespace weft::ops {
 
-// Gets the loop variables; returns a bool scalar that is true for another
-// iteration.
+// A LoopCondition gets the loop variables and returns a bool scalar, which is
+// true if another iteration follows.
 using LoopCondition =
     std::function<Output(const Scope& scope, const std::vector<Output>& vars)>;
-// Gets the loop variables; returns their values for the next iteration.
+// A LoopBody gets the loop variables and returns their values for the next
+// iteration.
 using LoopBody = std::function<std::vector<Output>(
     const Scope& scope, const std::vector<Output>& vars)>;
 

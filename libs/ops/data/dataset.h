@@ -41,7 +41,7 @@ namespace weft::ops {
 
 class Iterator;  // iterator.h
 
-// A number that the task chooses.
+// For options whose number the task chooses.
 inline constexpr int64_t kAutotune = -1;
 
 struct Component {
@@ -54,8 +54,9 @@ using ElementSpec = std::vector<Component>;
 struct MapOptions {
   // The number of concurrent calls; not set: one at a time.
   std::optional<int64_t> num_parallel_calls;
-  // False: results are returned as they become available. Not set: in
-  // order, unless options set elsewhere allow another one.
+  // If false, results are returned as they become available. If not set, they
+  // are returned in order, unless options that are set elsewhere allow another
+  // order.
   std::optional<bool> deterministic;
   // Names of the components; empty: they have none.
   std::vector<std::string> names;
@@ -69,7 +70,7 @@ struct InterleaveOptions {
 };
 
 struct BatchOptions {
-  // False: the last batch may be smaller.
+  // If false, the last batch may be smaller.
   bool drop_remainder = false;
 };
 
@@ -86,7 +87,7 @@ struct ShuffleOptions {
   // The op seed, combined with the graph's by TensorFlow's rule
   // (Scope::GetSeeds).
   std::optional<int64_t> seed;
-  // True: each pass has another order.
+  // If true, each pass has another order.
   bool reshuffle_each_iteration = true;
 };
 
@@ -105,7 +106,7 @@ struct IteratorOptions {
   bool initialize_with_tables = true;
 };
 
-// Maps the components of an element to those of another.
+// An ElementFunction maps the components of an element to those of another.
 using ElementFunction = FunctionBody;
 
 class Dataset {
@@ -114,7 +115,8 @@ class Dataset {
       const Scope& scope, const std::vector<Output>& components)>;
   using Predicate = std::function<Output(
       const Scope& scope, const std::vector<Output>& components)>;
-  // Transforms the elements of one key, an int64 scalar.
+  // A GroupFunction transforms the elements of one key, which is an int64
+  // scalar.
   using GroupFunction = std::function<Dataset(
       const Scope& scope, const Output& key, const Dataset& group)>;
   using KeyFunction = std::function<Output(
@@ -126,13 +128,15 @@ class Dataset {
 
   // ---- sources; names are of the components, or empty ----
 
-  // A dataset of one element.
+  // Returns a dataset of one element.
   static Dataset FromTensors(const Scope& scope, const InputList& tensors,
                              const std::vector<std::string>& names = {});
-  // A dataset of the rows of the tensors, which must have equally many.
+  // Returns a dataset of the rows of the tensors, which must have equally many
+  // rows.
   static Dataset FromTensorSlices(const Scope& scope, const InputList& tensors,
                                   const std::vector<std::string>& names = {});
-  // int64 scalars from 0 or `start` up to, but excluding, `stop`.
+  // Returns a dataset of the int64 scalars from 0 or `start` up to, but
+  // excluding, `stop`.
   static Dataset Range(const Scope& scope, const Input& stop);
   static Dataset Range(const Scope& scope, const Input& start,
                        const Input& stop, const Input& step = 1);
