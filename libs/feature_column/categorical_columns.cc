@@ -1,4 +1,4 @@
-// Columns that give ids from one feature: identity, hash bucket, vocabulary.
+// Columns that map one feature to ids: identity, hash bucket, vocabulary.
 #include <cstdint>
 #include <limits>
 #include <set>
@@ -17,7 +17,7 @@
 namespace weft::feature_column {
 namespace {
 
-// Common base of columns with one feature.
+// OfOneFeature is the common base of columns with one feature.
 class OfOneFeature : public Column {
  public:
   OfOneFeature(std::string key, DataType dtype, absl::Status status)
@@ -40,7 +40,7 @@ class OfOneFeature : public Column {
   }
 
  protected:
-  // Returns the ids of a vector of values, which are strings or integers,
+  // Returns the ids of a vector of values. The values are strings or integers,
   // according to dtype_.
   virtual Output IdsOf(const Scope& scope, const Output& values) const = 0;
 
@@ -168,8 +168,8 @@ absl::Status CheckVocabulary(const std::string& key, int64_t size,
   return absl::OkStatus();
 }
 
-// A table of `size` values, from a list or a file; other values go to
-// out-of-vocabulary buckets, or get the default id.
+// Vocabulary maps the `size` values of a list or a file to ids with a table.
+// Other values go to out-of-vocabulary buckets, or get the default id.
 class Vocabulary : public OfOneFeature {
  public:
   Vocabulary(const std::string& key, int64_t size, VocabularyOptions options,
@@ -185,8 +185,8 @@ class Vocabulary : public OfOneFeature {
   }
 
  protected:
-  // The table, which is initialized by operations of collection
-  // "table_initializer".
+  // Returns the lookup table. Operations in collection "table_initializer"
+  // initialize it.
   virtual Output Table(const Scope& scope) const = 0;
   virtual DataType TableKeys() const = 0;
 
@@ -279,7 +279,7 @@ absl::StatusOr<int64_t> CountLines(const std::string& path) {
 
 class VocabularyFile : public Vocabulary {
  public:
-  // `is_here`: whether this program has read the file.
+  // `is_here`: whether this process has read the file.
   VocabularyFile(const std::string& key, std::string path, int64_t size,
                  const VocabularyOptions& options, const absl::Status& status,
                  bool is_here)
@@ -301,7 +301,8 @@ class VocabularyFile : public Vocabulary {
     const Scope inner = scope.SubScope("vocabulary");
     const Output table =
         ops::HashTable(inner.WithName("hash_table"), TableKeys(), DT_INT64);
-    // An export copies the file, and feeds its new path to the graph.
+    // Exporting a model copies the file, and feeds the new path of the copy to
+    // this constant.
     const Output path = inner.ToOutput(path_, "asset_filepath");
     if (path) scope.AddToCollection(ops::kAssetFilepaths, path);
     ops::TextFileTable lines;
@@ -313,7 +314,8 @@ class VocabularyFile : public Vocabulary {
   }
 
  private:
-  // A file that only the tasks can read is checked by them.
+  // Checks that the file still exists, if this process has read it before.
+  // Otherwise only the tasks can read the file, and they check it.
   absl::Status CheckStillThere() const {
     if (!is_here_) return absl::OkStatus();
     const absl::Status exists = LocalFileSystem().FileExists(path_);

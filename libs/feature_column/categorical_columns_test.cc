@@ -22,7 +22,7 @@ class CategoricalColumnTest : public testing::Test {
   void Give(const std::string& key, DataType dtype) {
     features_[key] = ops::Placeholder(root_, dtype, {.shape = {-1, 2}});
   }
-  // Uses the column as an indicator; returns the number of ids.
+  // Uses the column in an indicator column, and returns its number of ids.
   int64_t IdsOf(const FeatureColumn& column) {
     const Output net = InputLayer(root_, features_, {IndicatorColumn(column)});
     return net ? net.shape().dim(1) : -1;
@@ -177,7 +177,7 @@ TEST_F(CategoricalColumnTest, LinesOfVocabularyFileAreCounted) {
   const auto table = NodesOf("InitializeTableFromTextFileV2");
   ASSERT_THAT(table, SizeIs(1));
   EXPECT_EQ(*table[0]->attr<int64_t>("vocab_size"), 3);
-  // An export copies the file.
+  // The file is in this collection, so that exporting a model copies it.
   EXPECT_THAT(root_.GetCollection(ops::kAssetFilepaths), SizeIs(1));
 }
 

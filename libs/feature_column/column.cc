@@ -18,8 +18,8 @@ std::string WhatIsIn(const Features& features) {
   return absl::StrCat("it has: ", KeysOf(features));
 }
 
-// Returns the shape of `values`, with a dimension 1 appended if it is the batch
-// only.
+// Returns the shape of `values`. If it has only the batch dimension, a
+// dimension of size 1 is appended.
 Output WithColumnIfVector(const Scope& scope, const Output& values) {
   const Output is_vector = ops::Cast(
       scope, ops::Equal(scope, ops::Rank(scope, values), 1), DT_INT32);
@@ -69,7 +69,8 @@ Output IsValue(const Scope& scope, const Output& values) {
     case DT_UINT16:
     case DT_UINT32:
     case DT_UINT64:
-      // -1 as cast by TensorFlow: the largest value.
+      // The missing value -1, cast to an unsigned type as in TensorFlow, is the
+      // largest value of that type.
       return ops::NotEqual(scope, values,
                            ops::Cast(scope, NoValue(DT_INT32), values.dtype()));
     default:
@@ -206,15 +207,17 @@ Output RowsOf(const Scope& scope, absl::string_view name, const Output& values,
                            "the column's options say.")));
     return Output();
   }
-  // The batch size is kept; the step fails if that is impossible.
+  // The batch size is kept. If the number of values does not allow that, the
+  // step fails.
   const Output batch =
       ops::Slice(scope, ops::Shape(scope, values, {.out_type = DT_INT64}),
                  Tensor::Vector<int32_t>({0}), Tensor::Vector<int32_t>({1}));
   const Output kept = ops::Reshape(
       scope, values,
       ops::Concat(scope, {batch, Tensor::Vector<int64_t>({size})}, 0));
-  // Restates the shape that the graph knows; another Reshape could make a pass
-  // drop this one.
+  // EnsureShape states again the shape that the graph knows already. After
+  // another Reshape instead, an optimization pass could remove this Reshape and
+  // its check.
   return ops::EnsureShape(scope, kept,
                           PartialShape({PartialShape::kUnknown, size}));
 }

@@ -2,7 +2,7 @@
 // FeatureCache provides its features.
 //
 // Errors stick to the scope; outputs are null then. Threads: a column is
-// immutable; a cache is as the scope's.
+// immutable; a cache is only as thread-safe as the scope.
 #ifndef WEFT_LIBS_FEATURE_COLUMN_COLUMN_H_
 #define WEFT_LIBS_FEATURE_COLUMN_COLUMN_H_
 
@@ -26,15 +26,15 @@ namespace weft::feature_column {
 // transformation is built once, even if several columns use it.
 class FeatureCache {
  public:
-  // `features` must outlive this.
+  // `features` must outlive the cache.
   explicit FeatureCache(const Features& features) : features_(features) {}
 
-  // Returns the feature itself, with an added dimension if it had only the
-  // batch. `column` is the requesting column, for the error if there is no such
-  // feature.
+  // Returns the feature with key `key`. A dimension is added if it has only the
+  // batch dimension. `column` is the name of the requesting column, for the
+  // error if the feature does not exist.
   Feature Raw(const Scope& scope, const std::string& key,
               absl::string_view column);
-  // Returns the feature as transformed by `column`.
+  // Returns the result of `column`'s Transform().
   Feature Transformed(const Scope& scope, const Column& column);
 
  private:
@@ -43,7 +43,7 @@ class FeatureCache {
   std::map<const Column*, Feature> transformed_;
 };
 
-// Ids of a batch, and their weights, which may be null.
+// IdsAndWeights holds the ids of a batch and their weights, which may be null.
 struct IdsAndWeights {
   ops::SparseOutputs ids;
   ops::SparseOutputs weights;
@@ -51,7 +51,7 @@ struct IdsAndWeights {
 
 struct DenseOptions {
   bool trainable = true;
-  // Created variables are appended; may be null.
+  // Receives the created variables at its end; may be null.
   std::vector<ops::Variable>* variables = nullptr;
 };
 
@@ -63,29 +63,31 @@ class Column {
 
   const std::string& name() const { return name_; }
   const absl::Status& status() const { return status_; }
-  // Name of the scope of its variables.
+  // Name of the scope that contains the column's variables.
   virtual std::string VarScopeName() const { return name_; }
-  // Columns of one kind may share an embedding.
+  // Kind of column. Only columns of the same kind may share an embedding.
   virtual std::string Kind() const = 0;
   virtual absl::Status AddParseSpec(ParseSpec& spec) const = 0;
-  // Result that FeatureCache keeps.
+  // Returns the transformed feature, which FeatureCache keeps.
   virtual Feature Transform(const Scope& scope, FeatureCache& cache) const = 0;
 
   // ---- categorical ----
   virtual bool is_categorical() const { return false; }
   virtual int64_t num_buckets() const { return 0; }
   virtual IdsAndWeights Ids(const Scope& scope, FeatureCache& cache) const;
-  // Names of the crossed features of a crossed column.
+  // Returns the keys that a crossed column crosses, with nested crosses
+  // expanded.
   virtual std::vector<CrossedKey> Leaves() const;
-  // OK if it may be part of a cross.
+  // OK if the column may be part of a cross.
   virtual absl::Status CheckCrossable() const { return absl::OkStatus(); }
-  // The column that provides its ids.
+  // Returns the column that provides the ids, for example the source of a
+  // weighted column.
   virtual const Column& IdColumn() const { return *this; }
 
   // ---- dense ----
   virtual bool is_dense() const { return false; }
-  virtual int64_t num_elements() const { return 0; }  // per example
-  // [batch, ...]; variables are created in `scope`.
+  virtual int64_t num_elements() const { return 0; }  // for each example
+  // Returns a tensor of shape [batch, ...]. Variables are created in `scope`.
   virtual Output DenseTensor(const Scope& scope, FeatureCache& cache,
                              const DenseOptions& options) const;
 
@@ -98,21 +100,22 @@ class Column {
 std::string SafeScopeName(absl::string_view name);
 // Returns "Feature column 'NAME': TEXT".
 absl::Status ColumnError(absl::string_view name, absl::string_view text);
-// Checks all columns, and that names are unique; returns them sorted by name,
-// without null pointers. `what` names the list in errors.
+// Checks all columns, and that names are unique. Returns the columns sorted by
+// name; an error if one is null. `what` names the list in errors.
 absl::StatusOr<FeatureColumns> SortedColumns(const FeatureColumns& columns,
                                              absl::string_view what);
-// Name of a column in a given list; "?" for a null column.
+// Returns the name of a column for an error about a list of columns; "?" for a
+// null column.
 std::string NameOrMark(const FeatureColumn& column);
-// Returns a dense feature as sparse, without missing values ("", -1; for
-// weights, 0).
+// Converts a dense feature to a sparse one, without missing values: "" and -1,
+// and 0 for weights.
 ops::SparseOutputs ToSparse(const Scope& scope, const Feature& feature);
-// Number of values per example in a batch of that shape; none if unknown in the
-// graph.
+// Returns the number of values per example in a batch of shape `shape`; null if
+// the graph does not know that number.
 std::optional<int64_t> ValuesOfExample(const PartialShape& shape);
 // Returns [batch, size]: the values of each example as a row. A wrong number of
-// values is never reshaped into more or fewer examples: it is an error of
-// column `name` if the graph knows the size, otherwise of the step.
+// values is never reshaped into more or fewer examples. It is an error of
+// column `name` if the graph knows the number, otherwise an error of the step.
 Output RowsOf(const Scope& scope, absl::string_view name, const Output& values,
               int64_t size);
 

@@ -14,7 +14,7 @@
 namespace weft::feature_column {
 namespace {
 
-// TensorFlow's default.
+// TensorFlow's default key for the hash of crosses.
 constexpr int64_t kDefaultHashKey = 0xDECAFCAFFE;
 
 // Returns the crossed columns, with nested crosses expanded.
@@ -118,7 +118,8 @@ class Crossed : public Column {
   }
 
  private:
-  // Operands of the op: sparse features, then dense ones.
+  // Operands holds the operands of the cross op: sparse features, then dense
+  // ones.
   struct Operands {
     InputList indices, values, shapes, dense;
     DataType internal_type = DT_STRING;
@@ -214,7 +215,7 @@ class Weighted : public Column {
     return AddToSpec(key_, VarLenFeature{dtype_}, spec);
   }
 
-  // Returns the weights.
+  // Returns the weights as a feature.
   Feature Transform(const Scope& scope, FeatureCache& cache) const override {
     const Feature raw = cache.Raw(scope, key_, name_);
     if (!raw) return Feature();
@@ -247,8 +248,9 @@ class Weighted : public Column {
     weights.values = ops::Cast(scope, weights.values, DT_FLOAT);
     return weights;
   }
-  // Returns `weights` with a run-time check that there is one per id: dense
-  // features drop missing values independently, which would misalign them.
+  // Returns `weights` with a run-time check that there is one weight per id.
+  // Missing values of dense ids and dense weights are dropped independently,
+  // which would misalign them.
   Output OneEach(const Scope& scope, const Output& ids,
                  const Output& weights) const {
     const Output wanted = ops::Size(scope, ids);

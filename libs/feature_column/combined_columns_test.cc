@@ -1,4 +1,4 @@
-// Crossed and weighted columns.
+// Tests of crossed and weighted columns.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ class CombinedColumnTest : public testing::Test {
     const Output net = InputLayer(root_, features_, {IndicatorColumn(column)});
     return net ? net.shape().dim(1) : -1;
   }
-  // Returns the only node of the type; null if there are others.
+  // Returns the only node of type `type`; null if there are several or none.
   const Node* Only(const std::string& type) {
     const Node* found = nullptr;
     for (const Node* node : root_.graph().nodes()) {
@@ -70,7 +70,7 @@ TEST_F(CombinedColumnTest, IntegersAreCrossedAsInt64) {
   EXPECT_EQ(*cross->attr<DataType>("internal_type"), DT_INT64);
 }
 
-TEST_F(CombinedColumnTest, BucketsMayBeCrossed) {
+TEST_F(CombinedColumnTest, BucketizedColumnsMayBeCrossed) {
   features_["age"] = ops::Placeholder(root_, DT_FLOAT, {.shape = {-1, 1}});
   Give("job", DT_STRING);
   const auto cross = CrossedColumn({age_, "job"}, 50);
@@ -80,7 +80,7 @@ TEST_F(CombinedColumnTest, BucketsMayBeCrossed) {
   EXPECT_OK(root_.status());
 }
 
-TEST_F(CombinedColumnTest, CrossOfACrossTakesItsFeatures) {
+TEST_F(CombinedColumnTest, NestedCrossIsExpanded) {
   Give("a", DT_STRING);
   Give("b", DT_STRING);
   Give("c", DT_STRING);

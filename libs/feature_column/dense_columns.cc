@@ -34,7 +34,7 @@ absl::Status CheckCategorical(const std::string& name,
                                         "are."));
 }
 
-// Common base of columns that wrap a categorical column.
+// OfIds is the common base of columns that wrap a categorical column.
 class OfIds : public Column {
  public:
   OfIds(std::string name, absl::Status status, FeatureColumn column)
@@ -85,7 +85,8 @@ class Indicator : public OfIds {
                        "them all; use an EmbeddingColumn.");
   }
 
-  // [batch, ids]: each weight is added at its id.
+  // Returns a tensor of shape [batch, ids] with the sum of the weights of each
+  // id.
   Output SumOfWeights(const Scope& scope, const IdsAndWeights& all) const {
     const Tensor depth = Tensor::Scalar(num_elements());
     const Output is_id =
@@ -131,7 +132,7 @@ absl::Status CheckEmbedding(const std::string& name, int64_t dimension,
   return absl::OkStatus();
 }
 
-// Returns the slice specification for RestoreV2.
+// Returns the slice specification that RestoreV2 takes.
 std::string SliceSpec(const ops::PartitionInfo* partition,
                       const TensorShape& shape) {
   if (partition == nullptr) return "";
@@ -139,7 +140,8 @@ std::string SliceSpec(const ops::PartitionInfo* partition,
                                          partition->offset, shape);
 }
 
-// Resolves a directory to its newest checkpoint.
+// Returns the checkpoint prefix for `path`, which is a prefix, or a directory
+// whose newest checkpoint is used.
 absl::StatusOr<std::string> PrefixOf(const std::string& path,
                                      FileSystem* given) {
   LocalFileSystem local;
@@ -147,7 +149,8 @@ absl::StatusOr<std::string> PrefixOf(const std::string& path,
   return checkpoint::CheckpointPrefix(files, path);
 }
 
-// Initializer of the column `name`.
+// Returns an initializer that reads a tensor from a checkpoint. `name` is the
+// name of the column, for errors.
 ops::Initializer FromCheckpoint(const std::string& name,
                                 const std::string& path,
                                 const std::string& tensor, FileSystem* files) {
@@ -242,8 +245,8 @@ class Embedding : public OfIds {
   const EmbeddingColumnOptions options_;
 };
 
-// One of several columns that share a table, which is found in the graph
-// collection that is named after it.
+// SharedEmbedding is one of several columns that share an embedding table. The
+// table is found in the graph collection that is named after it.
 class SharedEmbedding : public OfIds {
  public:
   SharedEmbedding(const FeatureColumn& column, int64_t dimension,

@@ -1,4 +1,4 @@
-// Indicators and embeddings.
+// Tests of indicator and embedding columns.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,7 +39,8 @@ class DenseColumnTest : public testing::Test {
     }
     return names;
   }
-  // Returns the text of a Const that a node of this type takes.
+  // Returns the text of the Const that is input `input` of a node of type
+  // `type`.
   std::string TextInput(const std::string& type, int input) {
     const auto nodes = NodesOf(type);
     if (nodes.size() != 1) return "?";
@@ -82,7 +83,7 @@ TEST_F(DenseColumnTest, TableStartsAsTruncatedNormal) {
   InputLayer(root_, features_, {EmbeddingColumn(item_, 4)});
   ASSERT_OK(root_.status());
   EXPECT_THAT(NodesOf("TruncatedNormal"), SizeIs(1));
-  // 1 / sqrt(4)
+  // The standard deviation is 1 / sqrt(4).
   const Node* deviation = root_.graph().FindNode(
       "input_layer/item_embedding/embedding_weights/Initializer/"
       "truncated_normal/stddev");
@@ -117,7 +118,7 @@ TEST_F(DenseColumnTest, TableMayComeFromACheckpoint) {
   EXPECT_EQ(TextInput("RestoreV2", 2), "") << "the whole tensor";
 }
 
-TEST_F(DenseColumnTest, PartsRestoreTheirSlices) {
+TEST_F(DenseColumnTest, PartitionsRestoreTheirSlices) {
   const Scope scope = ops::VariableScope(
       root_, "dnn", {.partitioner = ops::FixedSizePartitioner(3)});
   InputLayer(scope, features_,
@@ -203,7 +204,7 @@ TEST_F(DenseColumnTest, SharedTablesOfOneNameMustMatch) {
                        "shape already"));
 }
 
-TEST_F(DenseColumnTest, SharingColumnsMustBeOfOneKind) {
+TEST_F(DenseColumnTest, SharingColumnsMustBeOfTheSameKind) {
   const auto hashed = CategoricalColumnWithHashBucket("last", 9);
   for (const auto& column : SharedEmbeddingColumns({item_, hashed}, 4)) {
     EXPECT_THAT(column.status(),

@@ -1,6 +1,6 @@
-// Feature columns as used by a program: names of columns and variables, order,
-// specs, and errors. (integration_tests and tools/conformance compare their
-// values with TensorFlow.)
+// Tests of feature columns as a program uses them: names of columns and
+// variables, order, specs, and errors. (integration_tests and tools/conformance
+// compare the values of columns with TensorFlow.)
 #include "libs/feature_column/feature_column.h"
 
 #include <string>
@@ -21,7 +21,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A graph with some features.
+// Inputs holds a graph with some features.
 struct Inputs {
   Inputs() {
     features["age"] = ops::Placeholder(root, DT_FLOAT, {.shape = {-1}});
@@ -45,7 +45,7 @@ struct Inputs {
   Features features;
 };
 
-// Returns the error of an input layer of one column.
+// Returns the error of an input layer that has only this column.
 std::string InputError(const FeatureColumn& column) {
   Inputs inputs;
   InputLayer(inputs.root, inputs.features, {column});
@@ -111,7 +111,8 @@ TEST_F(FeatureColumnTest, NonTrainableLinearModelHasNoTrainables) {
   EXPECT_EQ(ops::TrainableVariables(root).size(), 4);
 }
 
-// Conditions that only the step can check are not checked here.
+// Conditions that can only be checked at run time are not checked at graph
+// construction.
 TEST_F(FeatureColumnTest, KnownShapesNeedNoRuntimeCheck) {
   const auto job = CategoricalColumnWithHashBucket("job", 10);
   const auto ages = BucketizedColumn(NumericColumn("age"), {1, 2});

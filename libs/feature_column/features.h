@@ -1,7 +1,8 @@
 // Features are the named inputs of a model for each batch: dense or sparse
 // tensors. The first dimension is the batch.
 //
-// Values that refer to a graph. Threads: as the scope's.
+// Features are values that refer to a graph, and are as thread-safe as the
+// scope.
 #ifndef WEFT_LIBS_FEATURE_COLUMN_FEATURES_H_
 #define WEFT_LIBS_FEATURE_COLUMN_FEATURES_H_
 
@@ -14,7 +15,7 @@
 
 namespace weft {
 
-// One feature of a batch. Null after an error.
+// Feature is one feature of a batch. It is null after an error.
 class Feature {
  public:
   Feature() = default;
@@ -26,10 +27,10 @@ class Feature {
   explicit operator bool() const {
     return is_sparse_ ? bool{sparse_.values} : bool{dense_};
   }
-  // REQUIRES: for dense, not sparse; for sparse, sparse.
+  // REQUIRES: dense() needs a dense feature, sparse() a sparse one.
   const Output& dense() const { return dense_; }
   const ops::SparseOutputs& sparse() const { return sparse_; }
-  // REQUIRES: not null.
+  // REQUIRES: the feature is not null.
   DataType dtype() const {
     return is_sparse_ ? sparse_.values.dtype() : dense_.dtype();
   }

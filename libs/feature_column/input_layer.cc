@@ -15,7 +15,8 @@
 namespace weft::feature_column {
 namespace {
 
-// Returns sorted columns; empty after an error, which sticks to the scope.
+// Returns the columns sorted by name; empty after an error, which sticks to the
+// scope.
 FeatureColumns Sorted(const Scope& scope, const FeatureColumns& columns) {
   auto sorted = SortedColumns(columns, "feature_columns");
   if (sorted.ok()) return *std::move(sorted);
@@ -32,7 +33,7 @@ bool IsKnownAsFlat(const Column& column, const PartialShape& shape) {
          shape.dim(1) == column.num_elements();
 }
 
-// [batch, elements]
+// Returns `values` reshaped to [batch, elements of the column].
 Output Flat(const Scope& scope, const Column& column, const Output& values) {
   if (!values || IsKnownAsFlat(column, values.shape())) return values;
   return RowsOf(scope, column.name(), values, column.num_elements());
@@ -69,7 +70,7 @@ ops::PartitionedVariable Zeros(const Scope& scope, absl::string_view name,
                                       .trainable = trainable});
 }
 
-// Flattens all dimensions except the first.
+// Returns `ids` as a matrix: all dimensions except the first are flattened.
 ops::SparseOutputs AsMatrix(const Scope& scope, const ops::SparseOutputs& ids) {
   if (!ids.values) return {};
   const PartialShape sizes = ids.shape.shape();

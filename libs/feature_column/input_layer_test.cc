@@ -61,7 +61,7 @@ TEST_F(InputLayerTest, VariablesAreReportedByColumn) {
   EXPECT_THAT(variables["job_embedding"], SizeIs(1));
 }
 
-TEST_F(InputLayerTest, FixedLayerHasNoTrainables) {
+TEST_F(InputLayerTest, NonTrainableLayerHasNoTrainables) {
   InputLayer(root_, features_, {EmbeddingColumn(job_, 3)},
              {.trainable = false});
   ASSERT_OK(root_.status());
@@ -164,7 +164,7 @@ TEST_F(InputLayerTest, ParsedFeaturesFeedTheLayer) {
   EXPECT_EQ(net.shape().dim(1), 4);
 }
 
-TEST_F(InputLayerTest, SpecMayHaveFurtherFeatures) {
+TEST_F(InputLayerTest, SpecMayHaveUnusedFeatures) {
   ASSERT_OK_AND_ASSIGN(ParseSpec spec, MakeParseExampleSpec({age_}));
   EXPECT_OK(AddToSpec("label", FixedLenFeature{.shape = {}}, spec));
   EXPECT_OK(AddToSpec("label", FixedLenFeature{.shape = {}}, spec)) << "same";
@@ -176,7 +176,7 @@ TEST_F(InputLayerTest, SpecMayHaveFurtherFeatures) {
   EXPECT_THAT(parsed, ElementsAre(Key("age"), Key("label")));
 }
 
-TEST_F(InputLayerTest, SpecsWithOtherDefaultsDiffer) {
+TEST_F(InputLayerTest, SpecsWithDifferentDefaultsDiffer) {
   const FixedLenFeature none = {.shape = {1}};
   FixedLenFeature zero = none, one = none;
   zero.default_value = Tensor::Vector<float>({0});
@@ -188,7 +188,7 @@ TEST_F(InputLayerTest, SpecsWithOtherDefaultsDiffer) {
   EXPECT_FALSE(VarLenFeature{DT_INT64} == VarLenFeature{DT_STRING});
 }
 
-TEST_F(InputLayerTest, SpecOfInvalidColumnIsItsError) {
+TEST_F(InputLayerTest, SpecOfInvalidColumnReturnsItsError) {
   EXPECT_THAT(MakeParseExampleSpec({FeatureColumn()}).status(),
               StatusIs(kInvalid, "default-constructed"));
   EXPECT_THAT(

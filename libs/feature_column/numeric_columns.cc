@@ -1,4 +1,4 @@
-// NumericColumn and BucketizedColumn.
+// Implements NumericColumn and BucketizedColumn.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -21,7 +21,8 @@ int64_t Product(const std::vector<int64_t>& shape) {
   return product;
 }
 
-// Returns the value for Examples that lack the feature: a tensor of the shape.
+// Returns the default for Examples that lack the feature, as a tensor with
+// dimensions `dims`.
 absl::StatusOr<Tensor> FillDefault(const std::string& key, const Tensor& value,
                                    const std::vector<int64_t>& dims) {
   const TensorShape shape{absl::MakeConstSpan(dims)};
@@ -181,7 +182,7 @@ class Bucketized : public Column {
     return source_.column()->AddParseSpec(spec);
   }
 
-  // Returns the bucket of each value.
+  // Returns the bucket index of each value.
   Feature Transform(const Scope& scope, FeatureCache& cache) const override {
     const Feature source = cache.Transformed(scope, *source_.column());
     if (!source) return Feature();
@@ -196,7 +197,8 @@ class Bucketized : public Column {
                        1.0f, 0.0f);
   }
 
-  // A value at position p of the vector has ids from p * buckets() on.
+  // Each position of a vector has ids of its own: position p starts at id p *
+  // buckets().
   IdsAndWeights Ids(const Scope& scope, FeatureCache& cache) const override {
     const Feature bucket = cache.Transformed(scope, *this);
     if (!bucket) return {};

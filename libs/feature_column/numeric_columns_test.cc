@@ -17,7 +17,7 @@ using testing::SizeIs;
 
 class NumericColumnTest : public testing::Test {
  protected:
-  // Adds a dense feature.
+  // Adds a dense feature to the inputs of the column.
   void Give(const std::string& key, DataType dtype, const PartialShape& shape) {
     features_[key] = ops::Placeholder(root_, dtype, {.shape = shape});
   }
@@ -107,7 +107,7 @@ TEST_F(NumericColumnTest, DefaultOfOtherRankIsReshaped) {
 
 // ---- buckets ----
 
-TEST_F(NumericColumnTest, BucketsAreOneMoreThanBoundaries) {
+TEST_F(NumericColumnTest, OneMoreBucketThanBoundaries) {
   Give("age", DT_FLOAT, {-1, 1});
   const auto column = BucketizedColumn(NumericColumn("age"), {18, 25, 65});
   EXPECT_TRUE(column.is_dense());
@@ -121,7 +121,7 @@ TEST_F(NumericColumnTest, BucketsAreOneMoreThanBoundaries) {
               ElementsAre(18, 25, 65));
 }
 
-TEST_F(NumericColumnTest, EachPositionHasBucketsOfItsOwn) {
+TEST_F(NumericColumnTest, EachPositionHasItsOwnBuckets) {
   Give("pair", DT_FLOAT, {-1, 2});
   const auto column =
       BucketizedColumn(NumericColumn("pair", {.shape = {2}}), {0, 1});

@@ -19,7 +19,7 @@ std::string ToString(const ParseFeature& feature) {
                       fixed.default_value ? " with a default" : "");
 }
 
-// Arguments of ParseExample for all features.
+// Wanted holds the arguments of ParseExample for all features.
 struct Wanted {
   InputList sparse_keys, dense_keys, dense_defaults;
   DataTypeVector sparse_types;

@@ -1,11 +1,11 @@
 // ParseSpec lists the features of serialized Examples that columns need, and
-// ParseExample reads them; TensorFlow's make_parse_example_spec and
-// parse_example.
+// ParseExample reads these features. Their models are TensorFlow's
+// make_parse_example_spec and parse_example.
 //
 //   ParseSpec spec = MakeParseExampleSpec(columns).value();
 //   Features features = ParseExample(scope, serialized, spec);
 //
-// Threads: values; building as the scope's.
+// Threads: specs are values; ParseExample is as thread-safe as the scope.
 #ifndef WEFT_LIBS_FEATURE_COLUMN_PARSE_SPEC_H_
 #define WEFT_LIBS_FEATURE_COLUMN_PARSE_SPEC_H_
 
@@ -21,13 +21,14 @@
 
 namespace weft::feature_column {
 
-// A fixed number of values in each example; required unless there is a default.
+// A feature with a fixed number of values in each example. It is required
+// unless it has a default.
 struct FixedLenFeature {
   std::vector<int64_t> shape;
   DataType dtype = DT_FLOAT;
-  std::optional<Tensor> default_value;  // has the shape
+  std::optional<Tensor> default_value;  // of shape `shape`
 };
-// Any number of values: a sparse feature.
+// A feature with any number of values, which is sparse.
 struct VarLenFeature {
   DataType dtype = DT_STRING;
 };
@@ -38,9 +39,11 @@ bool operator==(const VarLenFeature& a, const VarLenFeature& b);
 using ParseSpec = std::map<std::string, ParseFeature>;
 
 // Combines the specs of all columns. INVALID_ARGUMENT, naming the feature, if
-// two columns need it in different ways, and for an invalid column.
+// two columns need a feature in different ways; the error of a column if it is
+// invalid.
 absl::StatusOr<ParseSpec> MakeParseExampleSpec(const FeatureColumns& columns);
-// Adds one feature. INVALID_ARGUMENT if the spec has it in another form.
+// Adds one feature to `spec`. INVALID_ARGUMENT if the spec has the feature in
+// another form.
 absl::Status AddToSpec(const std::string& key, const ParseFeature& feature,
                        ParseSpec& spec);
 

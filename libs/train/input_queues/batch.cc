@@ -34,7 +34,8 @@ DataTypeVector TypesOf(const std::vector<Output>& tensors) {
   return types;
 }
 
-// Shape of the element that tensor `i` of all lists contributes to the queue.
+// Returns the shape of the queue's component `i`: the shape that tensor `i` has
+// in every list, without the first dimension if `enqueue_many`.
 absl::StatusOr<PartialShape> ExampleShape(const OutputLists& lists, size_t i,
                                           bool enqueue_many) {
   PartialShape merged;
@@ -57,13 +58,14 @@ absl::StatusOr<PartialShape> ExampleShape(const OutputLists& lists, size_t i,
   return merged;
 }
 
-// State shared by both kinds of batches.
+// Batching is the state that ordered and shuffled batches share.
 struct Batching {
   bool enqueue_many;
   std::optional<std::vector<PartialShape>> shapes;
   bool allow_smaller_final_batch;
 
-  // Converts tensors of the same examples; false with an error in the scope.
+  // Converts the inputs to outputs. Returns false, with an error in the scope,
+  // if a tensor is null or invalid.
   bool Convert(const Scope& scope, const std::vector<InputList>& inputs,
                OutputLists& lists) const {
     for (const InputList& list : inputs) {
@@ -76,7 +78,8 @@ struct Batching {
         }
       }
     }
-    // The default mask keeps all examples.
+    // Creates TensorFlow's constant for its default mask `keep_input` = true,
+    // so that node names match.
     scope.ToOutput(Tensor::Scalar(true));
     return scope.ok();
   }
@@ -151,12 +154,13 @@ bool CheckLists(const Scope& scope, const std::vector<InputList>& lists,
   return scope.ok();
 }
 
-// Null outputs, one per tensor, after an error.
+// Returns null outputs, one per tensor, for use after an error.
 std::vector<Output> NullBatch(const std::vector<InputList>& inputs) {
   return std::vector<Output>(inputs.empty() ? 0 : inputs[0].size());
 }
 
-// `default_name`: default name of the scope of all nodes.
+// Builds a batch from all lists. All nodes are in one scope, named
+// `default_name` unless `scope` has a name.
 std::vector<Output> BatchAll(const Scope& scope, const char* default_name,
                              const std::vector<InputList>& inputs,
                              const Input& batch_size,

@@ -17,7 +17,7 @@
 namespace weft::train {
 namespace {
 
-// Whether the input was not given.
+// Returns whether the input was not given.
 bool IsNullInput(const Input& input) {
   return !input.value() && !input.output();
 }
@@ -27,7 +27,8 @@ bool FailProducer(const Scope& scope, absl::string_view text) {
   return false;
 }
 
-// Returns the shape of one row; false with an error in the scope.
+// Computes in `row` the shape of one row of `tensor`. Returns false, with an
+// error in the scope, if that shape is not `wanted` or unknown.
 bool RowShape(const Scope& scope, const Output& tensor,
               const PartialShape& wanted, PartialShape& row) {
   row = wanted;
@@ -47,7 +48,7 @@ bool RowShape(const Scope& scope, const Output& tensor,
                       "or `element_shape` must be specified");
 }
 
-// Whether the number of elements is known and fits an int32.
+// Returns whether the number of elements is known and fits an int32.
 bool IsKnownAndSmall(const PartialShape& shape) {
   if (!shape.IsFullyDefined()) return false;
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -60,7 +61,8 @@ bool IsKnownAndSmall(const PartialShape& shape) {
   return true;
 }
 
-// As tf.size and tf.shape: a constant if it is known.
+// Returns the number of elements, like tf.size: as a constant if the shape is
+// known.
 Output SizeOf(const Scope& scope, const Output& tensor) {
   const PartialShape& shape = tensor.shape();
   if (!IsKnownAndSmall(shape)) return ops::Size(scope, tensor);
@@ -94,7 +96,8 @@ Output CheckedStrings(const Scope& scope, const Output& strings) {
       "string_input_producer requires a non-null input tensor";
   const Output has_any = ops::Greater(scope, SizeOf(scope, strings), 0);
   const Scope check = scope.SubScope("Assert");
-  check.ToOutput(Tensor::Scalar(kText), "Const");  // TensorFlow has one, too
+  // TensorFlow also creates this constant.
+  check.ToOutput(Tensor::Scalar(kText), "Const");
   const Operation assert_op = ops::Assert(check, has_any, {Input(kText)});
   if (!scope.ok()) return Output();
   return ops::Identity(scope.WithControlDependencies({assert_op}), strings);

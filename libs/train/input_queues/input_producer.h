@@ -12,7 +12,8 @@
 // local variable (LocalVariablesInitializer). After the last epoch the queue is
 // closed, and dequeue ops fail with OUT_OF_RANGE.
 //
-// Errors stick to the scope; results are null then. Threads: as the scope's.
+// Errors stick to the scope; results are null then. The functions are as
+// thread-safe as the scope.
 #ifndef WEFT_LIBS_TRAIN_INPUT_QUEUES_INPUT_PRODUCER_H_
 #define WEFT_LIBS_TRAIN_INPUT_QUEUES_INPUT_PRODUCER_H_
 
@@ -28,48 +29,50 @@
 namespace weft::train {
 
 struct LimitEpochsOptions {
-  // Type of the local variable that counts epochs.
+  // Whether the local variable that counts epochs is a resource variable.
   bool use_resource = true;
 };
-// Outputs `tensor` for `num_epochs` evaluations, then fails with OUT_OF_RANGE.
-// Without a limit returns `tensor` itself.
+// Returns the value of `tensor` for `num_epochs` evaluations; then the step
+// fails with OUT_OF_RANGE. Without a limit, returns `tensor` itself.
 Output LimitEpochs(const Scope& scope, const Input& tensor,
                    std::optional<int64_t> num_epochs,
                    const LimitEpochsOptions& options = {});
 
 struct ProducerOptions {
-  std::optional<int64_t> num_epochs;  // none: without end
-  bool shuffle = true;                // the rows of each epoch
-  std::optional<int64_t> seed;        // of that
-  int64_t capacity = 32;              // of the queue
-  std::string shared_name;            // of the queue; empty: not shared
-  // Replaces the operation that cancels the queue. (Not for RangeInputProducer
-  // and SliceInputProducer.)
+  std::optional<int64_t> num_epochs;  // null: no limit
+  // Whether to shuffle the rows in each epoch.
+  bool shuffle = true;
+  std::optional<int64_t> seed;  // seed of the shuffling
+  int64_t capacity = 32;        // capacity of the queue, in rows
+  std::string shared_name;      // name of the queue; empty: not shared
+  // Operation that replaces the default one that cancels the queue.
+  // RangeInputProducer and SliceInputProducer ignore it.
   Operation cancel_op;
   LimitEpochsOptions limit;
-  // InputProducer only: the shape of a row, if the tensor's shape does not
-  // determine it, and the name of a summary of the queue's fill level.
+  // Only for InputProducer: the shape of a row, if the shape of the tensor does
+  // not determine it, and the name of a summary of the queue's fill level.
   PartialShape element_shape;
   std::string summary_name;
 };
 
-// Queues the rows of `input_tensor`.
+// Returns a queue of the rows of `input_tensor`.
 ops::Queue InputProducer(const Scope& scope, const Input& input_tensor,
                          const ProducerOptions& options = {});
-// Queues the elements of a vector of strings, which must not be empty, neither
-// at graph construction nor at run time.
+// Returns a queue of the elements of a vector of strings. An empty vector is an
+// error at graph construction, or at run time if its size is not known before.
 ops::Queue StringInputProducer(const Scope& scope, const Input& string_tensor,
                                const ProducerOptions& options = {});
-// Queues the integers from 0 to `limit` - 1, an int32.
+// Returns a queue of the integers from 0 to `limit` - 1; `limit` is an int32.
 ops::Queue RangeInputProducer(const Scope& scope, const Input& limit,
                               const ProducerOptions& options = {});
-// Dequeues one row of each tensor; all have the same number of rows.
+// Dequeues one row of each tensor. All tensors must have the same number of
+// rows.
 std::vector<Output> SliceInputProducer(const Scope& scope,
                                        const InputList& tensors,
                                        const ProducerOptions& options = {});
 
-// Returns a local variable of the matching paths, so that the pattern is
-// evaluated once.
+// Returns a local variable with the paths that match `pattern`. The pattern is
+// evaluated once, when the variable is initialized.
 ops::Variable MatchFilenamesOnce(const Scope& scope, const Input& pattern,
                                  bool use_resource = true);
 

@@ -17,10 +17,10 @@ enum class Fit { kYes, kNo, kUnknown };
 
 struct Compatibility {
   Fit fit;
-  std::string reason;  // for kNo
+  std::string reason;  // why the shapes are incompatible, if kNo
 };
 
-// Decides from statically known shapes.
+// Checks the statically known shapes: can `weights` be broadcast to `values`?
 Compatibility CheckStatically(const PartialShape& weights,
                               const PartialShape& values) {
   if (!weights.has_rank()) return {Fit::kUnknown, ""};
@@ -47,7 +47,7 @@ Compatibility CheckStatically(const PartialShape& weights,
   return {fit, ""};
 }
 
-// Performs the same check at run time.
+// Checks in each step that `weights` can be broadcast to `values`.
 Operation AssertBroadcastable(const Scope& scope, const Output& weights,
                               const Output& values) {
   const Scope w = scope.SubScope("weights"), v = scope.SubScope("values");
@@ -59,7 +59,8 @@ Operation AssertBroadcastable(const Scope& scope, const Output& weights,
       ops::Equal(scope.WithName("is_scalar"), weights_rank, 0);
   const Output same_rank =
       ops::Equal(scope.WithName("is_same_rank"), weights_rank, values_rank);
-  // Shapes of different ranks are unequal; is_same_rank covers that case.
+  // If the ranks differ, Equal returns false here instead of failing.
+  // is_same_rank covers that case.
   const Output same_sizes = ops::Equal(scope, weights_shape, values_shape,
                                        {.incompatible_shape_error = false});
   const Output ones = ops::Equal(scope, weights_shape, 1);

@@ -1,7 +1,8 @@
-// Shape rules for labels, predictions and weights in losses and metrics. Rules
-// and error texts are TensorFlow's.
+// Shape rules for labels, predictions and weights in losses and metrics. The
+// rules and error texts are TensorFlow's.
 //
-// Errors stick to the scope; results are null then. Threads: as the scope's.
+// Errors stick to the scope; results are null then. The functions are as
+// thread-safe as the scope.
 #ifndef WEFT_LIBS_TRAIN_LOSSES_LABEL_SHAPES_H_
 #define WEFT_LIBS_TRAIN_LOSSES_LABEL_SHAPES_H_
 
@@ -10,9 +11,10 @@
 namespace weft::train {
 
 // Returns `scope` with a control dependency that checks `weights` at run time:
-// `weights` must be a scalar, or have the rank of `values` with each dimension
-// 1 or equal. Shapes known at graph construction are checked at once;
-// INVALID_ARGUMENT "weights can not be broadcast to values...".
+// `weights` must be a scalar, or have the rank of `values`, where each
+// dimension is 1 or the dimension of `values`. Shapes known at graph
+// construction are checked at once. The error is INVALID_ARGUMENT "weights can
+// not be broadcast to values...".
 Scope WithWeightsChecked(const Scope& scope, const Output& weights,
                          const Output& values);
 
@@ -24,9 +26,9 @@ struct LabelsAndPredictions {
   Output labels;
   Output predictions;
 };
-// Drops a last dimension of size 1 from the tensor whose rank is one too high;
-// `rank_difference` is the expected rank of predictions minus that of labels.
-// Tensors of unknown rank are unchanged.
+// Returns both tensors. If one rank is one too high, the last dimension of that
+// tensor, of size 1, is dropped. `rank_difference` is the expected rank of
+// predictions minus that of labels. Tensors of unknown rank are unchanged.
 LabelsAndPredictions RemoveSqueezableDimensions(const Scope& scope,
                                                 const Output& labels,
                                                 const Output& predictions,

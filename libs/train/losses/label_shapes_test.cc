@@ -16,7 +16,8 @@ class LabelShapeTest : public testing::Test {
   Output Floats(const PartialShape& shape) {
     return ops::Placeholder(root_, DT_FLOAT, {.shape = shape});
   }
-  // Returns the control inputs of a node in the checked scope.
+  // Returns the control inputs of a node in the scope that WithWeightsChecked
+  // returns.
   std::vector<std::string> ChecksOf(const PartialShape& weights,
                                     const PartialShape& values) {
     const Scope checked =
@@ -86,7 +87,7 @@ TEST_F(LabelShapeTest, BroadcastWeightsKeepTheirType) {
   EXPECT_OK(root_.status());
 }
 
-TEST_F(LabelShapeTest, ColumnLosesItsLastDimension) {
+TEST_F(LabelShapeTest, ColumnOfLabelsIsSqueezed) {
   const auto labels =
       RemoveSqueezableDimensions(root_, Floats({4, 1}), Floats({4}));
   EXPECT_EQ(labels.labels.shape(), PartialShape({4}));
@@ -98,7 +99,7 @@ TEST_F(LabelShapeTest, ColumnLosesItsLastDimension) {
   EXPECT_OK(root_.status());
 }
 
-TEST_F(LabelShapeTest, ClassesMayBeOneDimensionMore) {
+TEST_F(LabelShapeTest, PredictionsMayHaveOneMoreDimension) {
   const auto ids =
       RemoveSqueezableDimensions(root_, Floats({4, 1}), Floats({4, 3}), 1);
   EXPECT_EQ(ids.labels.shape(), PartialShape({4}));
@@ -106,7 +107,7 @@ TEST_F(LabelShapeTest, ClassesMayBeOneDimensionMore) {
   EXPECT_OK(root_.status());
 }
 
-TEST_F(LabelShapeTest, OtherShapesAreUnchanged) {
+TEST_F(LabelShapeTest, OtherRankDifferencesAreUnchanged) {
   const Output labels = Floats({4, 2}), predictions = Floats({4});
   const auto wide = RemoveSqueezableDimensions(root_, labels, predictions);
   EXPECT_EQ(wide.labels, labels);
@@ -117,7 +118,7 @@ TEST_F(LabelShapeTest, OtherShapesAreUnchanged) {
   EXPECT_OK(root_.status());
 }
 
-TEST_F(LabelShapeTest, RankOfWeightsIsMatched) {
+TEST_F(LabelShapeTest, MatchRankAddsOrDropsADimension) {
   const Output values = Floats({4, 3});
   EXPECT_EQ(MatchRank(root_, Floats({4}), values).shape(),
             PartialShape({4, 1}));

@@ -14,7 +14,7 @@
 namespace weft::losses {
 namespace {
 
-// Number of elements with a nonzero weight.
+// Returns the number of elements with a nonzero weight.
 Output NumPresent(const Scope& scope, const Output& losses,
                   const Output& weights) {
   const Scope inner = scope.SubScope("num_present");
@@ -33,7 +33,7 @@ Output NumElements(const Scope& scope, const Output& losses) {
                    DT_FLOAT);
 }
 
-// Divisor of the sum of the losses; null: none.
+// Returns the divisor of the sum of the losses; null if the sum is not divided.
 Output Divisor(const Scope& scope, const Output& losses, const Output& weights,
                Reduction reduction) {
   switch (reduction) {
@@ -53,7 +53,7 @@ Output Divisor(const Scope& scope, const Output& losses, const Output& weights,
   return Output();
 }
 
-// `scope` is the scope of the loss.
+// Returns the weighted and reduced loss. `scope` is the scope of the loss.
 Output WeightedLoss(const Scope& scope, const Output& losses,
                     const LossOptions& options) {
   if (!scope.ok() || !losses) return Output();
@@ -76,7 +76,7 @@ Output WeightedLoss(const Scope& scope, const Output& losses,
   return loss;
 }
 
-// Two float tensors of one shape.
+// Pair is two float tensors of the same shape.
 struct Pair {
   Output labels;
   Output predictions;
@@ -91,8 +91,8 @@ Pair FloatPair(const Scope& scope, const Input& labels,
   return {y, p};
 }
 
-// A loss of float labels and predictions of one shape. `element` computes the
-// loss of each element.
+// Returns a loss of float labels and predictions of the same shape. `element`
+// computes the loss of each element.
 Output ElementwiseLoss(
     const Scope& scope, absl::string_view name, const Input& labels,
     const Input& predictions, const LossOptions& options,
@@ -166,7 +166,7 @@ Output HingeLoss(const Scope& scope, const Input& labels, const Input& logits,
       [](const Scope& at, const Pair& pair) {
         const Output ones =
             ops::OnesLike(at.WithName("ones_like"), pair.labels);
-        // Maps 0 and 1 to -1 and 1.
+        // Maps labels 0 and 1 to -1 and 1.
         const Output sign =
             ops::Sub(at, ops::Mul(at.WithName("mul"), 2.0f, pair.labels), ones);
         const Output margin = ops::Mul(at, sign, pair.predictions);
@@ -224,7 +224,7 @@ Output SigmoidCrossEntropy(const Scope& scope, const Input& multi_class_labels,
 
 namespace {
 
-// Number of classes: the size of dimension 1, as in TensorFlow.
+// Returns the number of classes: the size of dimension 1, as in TensorFlow.
 Output NumClasses(const Scope& scope, const Output& labels) {
   const Output size = ops::StridedSlice(scope.WithName("strided_slice"),
                                         ops::Shape(scope, labels), {1}, {2},
@@ -270,7 +270,8 @@ Output SparseSoftmaxCrossEntropy(const Scope& scope, const Input& labels,
   LossOptions weighted = options;
   const Output weights =
       ops::AsTensor(inner, options.weights, DT_FLOAT, "Const");
-  // One weight per label; weights may still have the extra dimension.
+  // Each label has one weight. The weights may still have the last dimension of
+  // size 1 that was removed from the labels.
   const bool is_column =
       weights && weights.shape().has_rank() && pair.labels.shape().has_rank() &&
       weights.shape().rank() == pair.labels.shape().rank() + 1;
@@ -293,7 +294,8 @@ std::vector<Output> GetRegularizationLosses(const Scope& scope) {
 
 namespace {
 
-// As add_n: the sum of one tensor is the tensor itself.
+// Returns the sum of tensors like tf.add_n: the sum of one tensor is the tensor
+// itself.
 Output SumOf(const Scope& scope, const std::vector<Output>& parts,
              absl::string_view name) {
   const Scope named = scope.own_name().empty() ? scope.WithName(name) : scope;
@@ -325,7 +327,8 @@ Output GetTotalLoss(const Scope& scope, bool add_regularization_losses) {
 
 namespace {
 
-// Returns false if there is no loss, or an error.
+// Returns whether the regularizer adds a loss: false if `scale` is 0, or
+// invalid, which is an error in the scope.
 bool CheckScale(const Scope& scope, double scale) {
   if (!(scale >= 0) || std::isinf(scale)) {
     scope.UpdateStatus(absl::InvalidArgumentError(

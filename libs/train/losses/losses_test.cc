@@ -32,7 +32,7 @@ class LossTest : public testing::Test {
     EXPECT_OK(graph.root().status());
     return value ? graph.ValueOf(value) : -1;
   }
-  // Returns the reduced loss of an element with loss 6.
+  // Returns the reduced loss of one element with loss 6 and the given weight.
   static double Reduced(Reduction reduction, double weight) {
     ScalarGraph graph;
     const Output loss = ComputeWeightedLoss(
@@ -62,7 +62,7 @@ TEST_F(LossTest, MeanSquaredErrorSquares) {
   EXPECT_NEAR(LossOf(1, 4, loss), 9, kNear);
 }
 
-TEST_F(LossTest, LogLossIsOfTheLabelsProbability) {
+TEST_F(LossTest, LogLossUsesProbabilityOfTheLabel) {
   const Loss loss = [](S s, O y, O p) { return LogLoss(s, y, p); };
   EXPECT_NEAR(LossOf(1, 0.25, loss), 1.3862944, 1e-5);
   EXPECT_NEAR(LossOf(0, 0.25, loss), 0.2876821, 1e-5);
@@ -95,7 +95,7 @@ TEST_F(LossTest, SmoothedLabelsMoveTowardsOneHalf) {
   const Loss loss = [](S s, O y, O x) {
     return SigmoidCrossEntropy(s, y, x, {}, 0.5);
   };
-  // A label of 0.75, and of 0.25.
+  // The smoothed labels are 0.75 and 0.25.
   EXPECT_NEAR(LossOf(1, 2, loss), 0.6269280, kNear);
   EXPECT_NEAR(LossOf(0, 2, loss), 1.6269280, kNear);
 }
@@ -116,7 +116,7 @@ TEST_F(LossTest, WeightZeroGivesLossZero) {
   }
 }
 
-TEST_F(LossTest, LossHasTypeOfTheLosses) {
+TEST_F(LossTest, ReducedLossKeepsTheTypeOfTheLosses) {
   const Output wide = ops::Placeholder(root_, DT_DOUBLE, {.shape = {2}});
   EXPECT_EQ(ComputeWeightedLoss(root_, wide).dtype(), DT_DOUBLE);
   EXPECT_OK(root_.status());
@@ -152,7 +152,7 @@ TEST_F(LossTest, SparseLabelsMayBeAColumn) {
   EXPECT_EQ(loss.shape(), PartialShape({4}));
 }
 
-TEST_F(LossTest, SoftmaxLossIsOfEachRow) {
+TEST_F(LossTest, SoftmaxGivesOneLossPerRow) {
   const Output loss = SoftmaxCrossEntropy(
       root_, Floats({4, 3}), Floats({4, 3}),
       {.weights = Floats({4}), .reduction = Reduction::kNone}, 0.1);

@@ -1,4 +1,5 @@
-// The area under a curve, from confusion matrix counts at many thresholds.
+// Computes the area under a curve from confusion matrix counts at many
+// thresholds.
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/train/losses/metric_counts.h"
@@ -12,7 +13,7 @@ Tensor Ints(std::initializer_list<int32_t> values) {
   return Tensor::Vector(values);
 }
 
-// Arithmetic on vectors of counts, in the scope of the metric.
+// Area computes with vectors of counts, in the scope of the metric.
 class Area {
  public:
   Area(const Scope& scope, int thresholds)
@@ -38,7 +39,7 @@ class Area {
   }
 
  private:
-  static constexpr float kEpsilon = 1e-6f;  // against division by 0
+  static constexpr float kEpsilon = 1e-6f;  // avoids division by 0
 
   Output Add(const Input& a, const Input& b) const {
     return ops::AddV2(scope_.WithName("add"), a, b);
@@ -55,8 +56,8 @@ class Area {
   Output Share(const Output& right, const Output& wrong) const {
     return Div(right, Add(right, wrong));
   }
-  // For each interval between two thresholds, the value at its lower and at its
-  // upper end.
+  // Lower() and Upper() return, for each interval between two thresholds, the
+  // value of `x` at the lower and at the upper end.
   Output Lower(const Output& x) const {
     return ops::Slice(scope_, x, Ints({0}), Ints({thresholds_ - 1}));
   }
@@ -123,7 +124,7 @@ Metric Auc(const Scope& scope, const Input& labels, const Input& predictions,
       CountAtThresholds(inner, labels, predictions, options.weights,
                         SpreadThresholds(count, 1 + kBeyond), kAllCells);
   if (!scope.ok()) return {};
-  // The value depends on the variables alone, not on this batch.
+  // The metric's value depends only on the variables, not on this batch.
   const Area area(inner, count);
   const Metric metric{area.Under(counts.value, options, "value"),
                       area.Under(counts.updated, options, "update_op")};

@@ -25,13 +25,14 @@ Scope WithPredictionsChecked(const Scope& scope, const Output& predictions) {
   return check ? scope.WithControlDependencies({check}) : scope;
 }
 
-// One row per threshold, one column per prediction.
+// Table holds boolean matrices with one row per threshold and one column per
+// prediction.
 struct Table {
   Output label;
   Output no_label;
   Output positive;
   Output negative;
-  Output weights;  // null: all count once
+  Output weights;  // null: every prediction has weight 1
 };
 
 Table MakeTable(const Scope& scope, const Batch& batch,
@@ -54,14 +55,15 @@ Table MakeTable(const Scope& scope, const Batch& batch,
   return table;
 }
 
-// A cell counts the columns in which both its rows are true.
+// CellRows names the two rows of Table that define a cell of the confusion
+// matrix. The cell counts the columns in which both rows are true.
 struct CellRows {
   CountedCell cell;
   const char* name;
   Output Table::*label;
   Output Table::*prediction;
 };
-// In the order of the variables.
+// The cells are in the order in which their variables are created.
 constexpr CellRows kRows[] = {
     {&Counts::true_positives, "true_positives", &Table::label,
      &Table::positive},

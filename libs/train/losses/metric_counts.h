@@ -2,7 +2,7 @@
 // batches, at many thresholds at once. A prediction is positive if it is
 // greater than the threshold.
 //
-// Errors stick to the scope. Threads: as the scope's.
+// Errors stick to the scope. The functions are as thread-safe as the scope.
 #ifndef WEFT_LIBS_TRAIN_LOSSES_METRIC_COUNTS_H_
 #define WEFT_LIBS_TRAIN_LOSSES_METRIC_COUNTS_H_
 
@@ -13,10 +13,11 @@
 
 namespace weft::metrics {
 
-// Distance of the first threshold below 0.
+// Distance between 0 and the first threshold, which is below 0.
 inline constexpr double kBeyond = 1e-7;
 
-// Vectors with one element per threshold; null if the cell is not counted.
+// Counts holds one vector per cell of the confusion matrix, with one element
+// per threshold; null if the cell is not counted.
 struct Counts {
   Output true_positives;
   Output false_negatives;
@@ -29,20 +30,20 @@ inline constexpr CountedCell kAllCells[] = {
     &Counts::false_positives};
 
 struct CountedBatch {
-  Counts value;    // of the batches before
-  Counts updated;  // with this batch
+  Counts value;    // counts of the previous batches
+  Counts updated;  // counts including this batch
 };
 
-// Returns `count` thresholds: one just below 0, i / (count - 1) in between, and
-// `last`.
+// Returns `count` thresholds: the first is just below 0, the last is `last`,
+// and threshold i in between is i / (count - 1).
 std::vector<float> SpreadThresholds(int count, double last);
 
-// Returns false, with INVALID_ARGUMENT in the scope, if there are fewer than 2.
+// Returns false, with INVALID_ARGUMENT in the scope, if `count` is less than 2.
 bool CheckNumThresholds(const Scope& scope, const char* metric, int count);
 
-// `scope` is the scope of the metric and receives one variable for each of
-// `cells`. Labels are converted to booleans. Predictions outside [0, 1] fail
-// the step with INVALID_ARGUMENT.
+// Counts the given cells of the confusion matrix. `scope` is the scope of the
+// metric and receives one variable for each of `cells`. Labels are converted to
+// booleans. Predictions outside [0, 1] fail the step with INVALID_ARGUMENT.
 CountedBatch CountAtThresholds(const Scope& scope, const Input& labels,
                                const Input& predictions, const Input& weights,
                                absl::Span<const float> thresholds,
