@@ -1,4 +1,5 @@
-// Builds the graph of one call of an Estimator: input and model.
+// Builds the graph of one call of an Estimator from its input function and its
+// model function.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,7 +26,8 @@ class InputInitializerHook : public train::SessionRunHook {
   const std::vector<Operation> initializers_;
 };
 
-// Variables of a training are placed on the parameter servers.
+// Returns the scope of the model. In a training on a cluster, variables are
+// placed on the parameter servers.
 Scope ModelScope(const Scope& root, const RunConfig& config, Mode mode) {
   if (mode != Mode::kTrain || config.num_ps_replicas == 0) return root;
   return root.WithDeviceFunction(
@@ -33,8 +35,8 @@ Scope ModelScope(const Scope& root, const RunConfig& config, Mode mode) {
                            .worker_device = config.TaskDevice()}));
 }
 
-// The input is read on the task that runs the step, never on a parameter
-// server.
+// Returns the scope of the input, which is read on the task that runs the step,
+// never on a parameter server.
 Scope InputScope(const Scope& root, const RunConfig& config, Mode mode) {
   if (mode != Mode::kTrain || config.num_ps_replicas == 0) {
     return root.WithDevice("/cpu:0");
@@ -85,7 +87,7 @@ absl::Status CheckSpec(const EstimatorSpec& spec, Mode mode) {
   return absl::OkStatus();
 }
 
-// A single element is converted to a scalar.
+// Converts a loss with a single element to a scalar.
 absl::Status MakeLossScalar(const Scope& root, EstimatorSpec& spec) {
   if (!spec.loss) return absl::OkStatus();
   const PartialShape& shape = spec.loss.shape();

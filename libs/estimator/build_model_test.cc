@@ -1,4 +1,4 @@
-// The graph of one call of an Estimator.
+// Tests of the graph that BuildModel creates for one call of an Estimator.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,7 +24,7 @@ absl::StatusOr<InputTensors> Input1(const Scope& scope) {
   return input;
 }
 
-// w * x, with all that a mode needs.
+// Returns the spec of the model w * x, with all outputs that any mode needs.
 absl::StatusOr<EstimatorSpec> Linear(const Scope& scope,
                                      const ModelInput& input) {
   const ops::Variable w(scope.WithName("w"), 1.0f);
@@ -38,7 +38,8 @@ absl::StatusOr<EstimatorSpec> Linear(const Scope& scope,
 
 class BuildModelTest : public testing::Test {
  protected:
-  // Builds a model whose spec is changed.
+  // Builds the linear model after `change` has modified its spec; returns the
+  // error.
   static absl::Status Changed(
       Mode mode,
       const std::function<void(const Scope&, EstimatorSpec&)>& change) {
@@ -83,7 +84,7 @@ TEST_F(BuildModelTest, LabelsAreHiddenFromPredictions) {
   }
 }
 
-TEST_F(BuildModelTest, SeedOfTheConfigIsTheGraphs) {
+TEST_F(BuildModelTest, GraphHasTheSeedOfTheConfig) {
   RunConfig config;
   config.tf_random_seed = 17;
   ASSERT_OK_AND_ASSIGN(const BuiltModel built,
@@ -114,7 +115,7 @@ TEST_F(BuildModelTest, InputIsReadOnTheTrainingTask) {
   EXPECT_THAT(device, HasSubstr("CPU:0"));
 }
 
-TEST_F(BuildModelTest, EvaluationHasNoDevicesOfTheCluster) {
+TEST_F(BuildModelTest, EvaluationIsNotPlacedOnTheCluster) {
   ASSERT_OK_AND_ASSIGN(const BuiltModel built,
                        BuildModel(Linear, WorkerConfig(), Mode::kEval, Input1));
   EXPECT_EQ(built.root.graph().FindNode("w")->requested_device(), "");
@@ -139,7 +140,7 @@ TEST_F(BuildModelTest, EachModeNeedsItsOutputs) {
       StatusIs(kInvalid, "Prediction 'none' is null"));
 }
 
-TEST_F(BuildModelTest, OtherOutputsAreOptional) {
+TEST_F(BuildModelTest, OutputsOfOtherModesAreOptional) {
   EXPECT_OK(Changed(Mode::kPredict, [](auto&, auto& spec) {
     spec.loss = Output();
     spec.train_op = Operation();
@@ -186,7 +187,7 @@ TEST_F(BuildModelTest, LossOfSeveralElementsIsRejected) {
       StatusIs(kInvalid, "Loss must be scalar, given: "));
 }
 
-TEST_F(BuildModelTest, ErrorsOfItsFunctionsAreReturned) {
+TEST_F(BuildModelTest, ErrorsOfInputAndModelFnAreReturned) {
   EXPECT_THAT(BuildModel(Linear, {}, Mode::kTrain, nullptr).status(),
               StatusIs(kInvalid, "input_fn must be given"));
   const InputFn failing = [](const Scope& scope) {
@@ -218,7 +219,7 @@ TEST_F(BuildModelTest, NullHooksAreLeftOut) {
   EXPECT_THAT(hooks, ElementsAre(hook, hook));
 }
 
-TEST_F(BuildModelTest, ScalarsAreNumbers) {
+TEST_F(BuildModelTest, NumberInReadsOnlyScalarNumbers) {
   EXPECT_EQ(NumberIn(Tensor::Scalar(0.5f)), 0.5);
   EXPECT_EQ(NumberIn(Tensor::Scalar(0.25)), 0.25);
   EXPECT_EQ(NumberIn(Tensor::Scalar(int32_t{-3})), -3);

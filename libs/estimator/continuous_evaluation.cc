@@ -15,13 +15,15 @@
 namespace weft::estimator {
 namespace {
 
-// Poll interval for new checkpoints, and of the log line that there is none.
+// Intervals of polling for new checkpoints, and of logging that there is no new
+// checkpoint.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 constexpr absl::Duration kLogInterval = absl::Minutes(10);
-// Maximum wait between two attempts for one checkpoint: a model may be large,
-// and an outage may last all night.
+// Maximum wait between two attempts to evaluate the same checkpoint. Each
+// attempt may read a large model, and an outage may last all night.
 constexpr absl::Duration kLongestWait = absl::Minutes(5);
-// How long, and for at least how many evaluations, a full disk is tolerated.
+// A full disk is tolerated for this time, and for at least this number of
+// evaluations.
 constexpr absl::Duration kLongestFull = absl::Hours(1);
 constexpr int kMostFull = 3;
 
@@ -57,13 +59,13 @@ class ContinuousEvaluation {
     return !options_.predicate_fn || options_.predicate_fn(metrics_);
   }
 
-  // Returns none if there is none, or it has been evaluated, or must not be
-  // retried yet.
+  // Returns the newest checkpoint. Returns null if there is no checkpoint, or
+  // if the newest has been evaluated or must not be retried yet.
   absl::StatusOr<std::optional<std::string>> NewCheckpoint() {
     auto latest = estimator_.LatestCheckpoint();
     if (!latest.ok() && IsRemoteAndUnavailable(latest.status())) {
       environment_.logger.Warning(absl::StrCat(
-          "The newest checkpoint is not known, and asked for again: ",
+          "The newest checkpoint cannot be determined; trying again: ",
           latest.status().message()));
       return std::nullopt;
     }
@@ -78,7 +80,8 @@ class ContinuousEvaluation {
     return *std::move(latest);
   }
 
-  // Checks the case that the training's last checkpoint is gone.
+  // Fails if the last checkpoint of the training was deleted before it was
+  // evaluated, because no other checkpoint will come.
   absl::Status CheckThatOneWillCome() const {
     if (!owed_last_) return absl::OkStatus();
     return absl::NotFoundError(absl::StrCat(
@@ -92,7 +95,7 @@ class ContinuousEvaluation {
     return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
   }
 
-  // Evaluates a checkpoint, unless that is too early.
+  // Evaluates a checkpoint, unless the throttle interval has not passed yet.
   absl::Status Consider(const std::string& checkpoint) {
     const auto progress = ReadProgress(environment_.files, checkpoint);
     if (!progress.ok()) return HandleError(checkpoint, progress.status());
@@ -120,8 +123,9 @@ class ContinuousEvaluation {
     return RunExports(checkpoint, is_last);
   }
 
-  // Failed exports are retried without another evaluation; the last checkpoint
-  // is not done before they succeed.
+  // Runs the exports of a checkpoint. Failed exports are retried without
+  // another evaluation. The last checkpoint is done only after its exports have
+  // succeeded.
   absl::Status RunExports(const std::string& checkpoint, bool is_last) {
     is_owed_ = false;
     if (options_.after_evaluation) {
@@ -136,8 +140,9 @@ class ContinuousEvaluation {
     return is_last ? absl::OkStatus() : borne;
   }
 
-  // The training deletes old checkpoints, also while they are read; and remote
-  // files may become available again.
+  // Decides whether an error ends the evaluations. The training may delete old
+  // checkpoints while they are read, and unavailable remote files may come
+  // back.
   absl::Status HandleError(const std::string& checkpoint,
                            const absl::Status& why,
                            absl::string_view what = "evaluated") {
@@ -182,11 +187,11 @@ class ContinuousEvaluation {
   const Estimator::Environment environment_;
   std::optional<std::string> evaluated_;
   std::optional<EvalMetrics> metrics_;
-  absl::Status lost_;     // error of its events
+  absl::Status lost_;     // error of writing the last evaluation's events
   bool is_owed_ = false;  // whether `evaluated_` must be exported again
   bool is_last_ = false;
-  std::optional<std::string> owed_last_;  // last of the training
-  // Failed, still the newest, and to be retried.
+  std::optional<std::string> owed_last_;  // last checkpoint of the training
+  // The checkpoint that failed, is still the newest, and is to be retried.
   std::optional<std::string> failed_;
   FailureTolerance tolerance_;
   absl::Duration wait_;
@@ -255,7 +260,7 @@ bool WaitUntil(Scheduler& scheduler, absl::Time until,
     if (stop_requested && stop_requested()) return false;
     const absl::Time now = scheduler.clock().Now();
     if (now >= until) return true;
-    // The event is never set, so this sleeps.
+    // The event is never set, so WaitUntil only sleeps.
     scheduler.NewEvent()->WaitUntil(std::min(until, now + kStopAskInterval));
   }
 }

@@ -23,7 +23,7 @@ TEST(CheckpointProgressTest, LastStepEndsTheTraining) {
       std::nullopt)));
 }
 
-TEST(MayBeTransientTest, OutagesAndFullDisksAre) {
+TEST(MayBeTransientTest, OutagesAndFullDisksMayBeTransient) {
   EXPECT_TRUE(MayBeTransient(kFull));
   EXPECT_TRUE(MayBeTransient(kGone));
   EXPECT_TRUE(MayBeTransient(absl::DeadlineExceededError("late")));
@@ -63,7 +63,7 @@ TEST(FailureToleranceTest, FullDiskIsTriedThreeTimes) {
               StatusIs(absl::StatusCode::kResourceExhausted, "3 tries"));
 }
 
-TEST(FailureToleranceTest, SuccessStartsTheHourAnew) {
+TEST(FailureToleranceTest, SuccessRestartsTheHour) {
   FailureTolerance tolerance;
   for (int hour = 0; hour < 10; ++hour) {
     const absl::Time now = kStart + absl::Hours(hour);
@@ -84,7 +84,7 @@ TEST(FailureToleranceTest, EventsLostToAFullDiskCount) {
   }
 }
 
-TEST(WasStoppedTest, CancelledByItsOwnRequestOnly) {
+TEST(WasStoppedTest, OnlyCancellationByStopRequestCounts) {
   const absl::Status cancelled = absl::CancelledError("stopped");
   EXPECT_TRUE(WasStopped(cancelled, [] { return true; }));
   EXPECT_FALSE(WasStopped(cancelled, [] { return false; }));
@@ -92,7 +92,7 @@ TEST(WasStoppedTest, CancelledByItsOwnRequestOnly) {
   EXPECT_FALSE(WasStopped(absl::OkStatus(), [] { return true; }));
 }
 
-TEST(WaitUntilTest, ReturnsAtTheTime) {
+TEST(WaitUntilTest, ReturnsAtTheGivenTime) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   const absl::Time until = scheduler.clock().Now() + absl::Seconds(90);

@@ -8,11 +8,11 @@
 //
 // Each training, evaluation or prediction starts at the beginning of the data.
 // The pipeline runs on the task that trains. File names, headers and column
-// types are determined in this program when the input is built; the task reads
-// the data.
+// types are determined in the client process when the input is built; the task
+// reads the data.
 //
-// Building the input returns errors: NOT_FOUND if no file matches, otherwise
-// INVALID_ARGUMENT, naming file, column or key.
+// Errors are returned when the input is built: NOT_FOUND if no file matches;
+// otherwise INVALID_ARGUMENT, which names the file, column or key.
 #ifndef WEFT_LIBS_ESTIMATOR_DATASET_INPUTS_H_
 #define WEFT_LIBS_ESTIMATOR_DATASET_INPUTS_H_
 
@@ -33,60 +33,63 @@
 
 namespace weft::estimator {
 
-// Creates the dataset, in the scope.
+// DatasetFn creates the dataset in the given scope.
 using DatasetFn =
     std::function<absl::StatusOr<ops::Dataset>(const Scope& scope)>;
 
-// Elements must be batches. Components become features by their names;
-// component `label_name`, if not empty, becomes the labels.
+// Returns an input function that iterates over a dataset, whose elements must
+// be batches. Each named component becomes the feature with its name. Component
+// `label_name`, if not empty, becomes the labels.
 InputFn DatasetInputFn(DatasetFn dataset_fn, std::string label_name = "");
 
 // RowOptions describes how rows, or records, are shuffled, repeated and
 // batched.
 struct RowOptions {
   int64_t batch_size = 128;
-  std::optional<int64_t> num_epochs;  // none: endless
+  std::optional<int64_t> num_epochs;  // null: repeat without end
   bool shuffle = true;
   int64_t shuffle_buffer_size = 10000;
   std::optional<int64_t> seed;       // seed of the shuffling
-  int64_t prefetch_buffer_size = 1;  // batches
-  // Selects the rows of one worker.
+  int64_t prefetch_buffer_size = 1;  // in batches
+  // Shard of the rows that this worker reads.
   RunConfig::Shard shard;
   // Applied to all rows before sharding and shuffling, for example a filter or
   // a cache. It must keep component names and types. May be null.
   std::function<ops::Dataset(const ops::Dataset& rows)> transform;
-  // File system for this program's access to the files; null: local.
+  // File system with which the client process accesses the files; null: local.
   FileSystem* file_system = nullptr;
 };
 
 struct CsvInputOptions {
   std::string label_name;  // label column; empty: no labels
-  // Column names of files without a header; none: the first line of each file,
-  // which must be the same in all files.
+  // Column names, for files without a header. Null: the names are the first
+  // line of each file, which must be the same in all files.
   std::optional<std::vector<std::string>> column_names;
-  // Values for empty fields, by column: a scalar, whose type becomes the
-  // column's type, or an empty vector if the column must not be empty. Other
-  // columns use 0 or "", and the first of the types int32, int64, float, double
-  // and string that fits the first 100 rows.
+  // Values for empty fields, by column. A scalar also defines the column's
+  // type. An empty vector means that the column must not be empty. Other
+  // columns use 0 or "" for empty fields, and the first of the types int32,
+  // int64, float, double and string that fits the first 100 rows.
   std::map<std::string, Tensor> column_defaults;
-  std::vector<std::string> select_columns;  // empty: all
+  std::vector<std::string> select_columns;  // empty: all columns
   char field_delim = ',';
   bool use_quote_delim = true;
   std::string na_value;  // text that counts as an empty field
   RowOptions rows;
 };
-// Reads rows of the matching files, in the order of their names.
+// Returns an input function that reads rows of the matching csv files, in the
+// order of their names.
 InputFn CsvInputFn(std::string file_pattern, CsvInputOptions options = {});
 
 struct ExamplesInputOptions {
-  // Label feature; empty: no labels. A VarLenFeature becomes
+  // Name of the label feature; empty: no labels. A VarLenFeature becomes
   // InputTensors::sparse_labels.
   std::string label_key;
   std::string compression_type;  // "", "GZIP" or "ZLIB"
   RowOptions rows;
 };
-// Reads serialized Examples from the matching TFRecords and parses `features`:
-// MakeParseExampleSpec of the columns, plus the label.
+// Returns an input function that reads serialized Examples from the matching
+// TFRecord files and parses `features`: the result of MakeParseExampleSpec for
+// the columns, plus the label.
 InputFn ExamplesInputFn(std::string file_pattern,
                         feature_column::ParseSpec features,
                         ExamplesInputOptions options = {});

@@ -57,14 +57,14 @@ TEST_F(DatasetInputFnTest, HeaderNamesTheFeatures) {
   EXPECT_THAT(input.initializers, SizeIs(1));
 }
 
-TEST_F(DatasetInputFnTest, TypesAreOfAllFiles) {
+TEST_F(DatasetInputFnTest, TypesFitTheRowsOfAllFiles) {
   Write("/data/a.csv", "x\n1\n");
   Write("/data/b.csv", "x\n2.5\n");
   ASSERT_OK_AND_ASSIGN(const InputTensors input, BuildCsv({}));
   EXPECT_EQ(input.features.at("x").dtype(), DT_FLOAT);
 }
 
-TEST_F(DatasetInputFnTest, GivenDefaultIsTheType) {
+TEST_F(DatasetInputFnTest, TypeOfColumnDefaultIsUsed) {
   Write("/data/a.csv", "x,y\n1,2\n");
   ASSERT_OK_AND_ASSIGN(
       const InputTensors input,
@@ -82,7 +82,7 @@ TEST_F(DatasetInputFnTest, ColumnsMayBeSelected) {
   EXPECT_TRUE(input.labels);
 }
 
-TEST_F(DatasetInputFnTest, NamesReplaceTheHeader) {
+TEST_F(DatasetInputFnTest, ColumnNamesReplaceTheHeader) {
   Write("/data/a.csv", "1,2\n");
   CsvInputOptions options;
   options.column_names = std::vector<std::string>{"x", "y"};
@@ -91,7 +91,7 @@ TEST_F(DatasetInputFnTest, NamesReplaceTheHeader) {
   EXPECT_EQ(input.features.at("x").dtype(), DT_INT32);
 }
 
-TEST_F(DatasetInputFnTest, BatchSizeIsKnownOnlyWithoutEnd) {
+TEST_F(DatasetInputFnTest, BatchSizeIsKnownIfInputNeverEnds) {
   Write("/data/a.csv", "x\n1\n");
   RowOptions endless;
   endless.batch_size = 7;
@@ -161,7 +161,7 @@ TEST_F(DatasetInputFnTest, CsvErrorsNameTheColumn) {
       StatusIs(absl::StatusCode::kNotFound, "No file matches '/data/*.txt'"));
 }
 
-TEST_F(DatasetInputFnTest, FilesMustHaveOneHeader) {
+TEST_F(DatasetInputFnTest, FilesMustHaveTheSameHeader) {
   Write("/data/a.csv", "x,y\n1,2\n");
   Write("/data/b.csv", "x,z\n1,2\n");
   EXPECT_THAT(BuildCsv({}).status(),

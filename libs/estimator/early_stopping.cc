@@ -45,8 +45,8 @@ absl::Status ReadFileOfEvents(FileSystem& files, const std::string& path,
   return is_end ? absl::OkStatus() : status;
 }
 
-// Variable by which the chief signals the others, colocated with the global
-// step.
+// Returns the variable by which the chief tells the other tasks to stop. It is
+// colocated with the global step.
 ops::Variable StopVariable(const Scope& scope,
                            const ops::Variable& global_step) {
   const Scope root = scope.ReenterScope("");
@@ -63,7 +63,7 @@ ops::Variable StopVariable(const Scope& scope,
       Tensor::Scalar(false), {.trainable = false});
 }
 
-// Common start of both hooks.
+// Returns the global step, which both hooks need.
 absl::StatusOr<ops::Variable> FindGlobalStep(const Scope& scope) {
   const ops::Variable step = train::GetGlobalStep(scope);
   RETURN_IF_ERROR(scope.status());
@@ -74,7 +74,7 @@ absl::StatusOr<ops::Variable> FindGlobalStep(const Scope& scope) {
       "Minimize.");
 }
 
-// The hook of the chief.
+// StopOnPredicateHook is the hook of the chief: it decides when to stop.
 class StopOnPredicateHook : public train::SessionRunHook {
  public:
   StopOnPredicateHook(const Estimator& estimator,
@@ -92,9 +92,9 @@ class StopOnPredicateHook : public train::SessionRunHook {
     stop_ = Operation(ops::Assign(scope.ReenterScope(""), stop, true));
     return scope.status();
   }
-  // After a lost session training resumes from a step that may be far before
-  // the last check: steps count from there, or no check would happen until all
-  // of them were repeated.
+  // After a lost session, training resumes from a step that may be far before
+  // the last check. Counting restarts at that step; otherwise there would be no
+  // check until all lost steps were repeated.
   absl::Status AfterCreateSession(Session& session,
                                   train::Coordinator&) override {
     ASSIGN_OR_RETURN(const Tensor fetched, session.Run(global_step_.value()));
@@ -124,13 +124,13 @@ class StopOnPredicateHook : public train::SessionRunHook {
   }
 
  private:
-  // Transient read errors are ignored until the next check; other errors are
-  // returned.
+  // Logs a transient read error, so that the next check tries again. Returns
+  // other errors.
   absl::Status HandleError(const absl::Status& why, int64_t step) const {
     if (!MayBeTransient(why)) return why;
     estimator_.environment().logger.Warning(
-        absl::StrCat("Whether to stop early is not known at global step ", step,
-                     ", and asked again later: ", why.ToString()));
+        absl::StrCat("Cannot check whether to stop early at global step ", step,
+                     "; the next check tries again: ", why.ToString()));
     return absl::OkStatus();
   }
 
@@ -148,7 +148,8 @@ class StopOnPredicateHook : public train::SessionRunHook {
   Operation stop_;
 };
 
-// The hook of the other tasks.
+// CheckForStoppingHook is the hook of the other tasks: it stops when the chief
+// has set the variable.
 class CheckForStoppingHook : public train::SessionRunHook {
  public:
   explicit CheckForStoppingHook(const Estimator& estimator)
@@ -192,8 +193,8 @@ bool IsBetter(double a, double b, Better better) {
   return better == Better::kHigher ? a > b : a < b;
 }
 
-// Lists named evaluation directories below the model's; empty if there are
-// none.
+// Returns the list of evaluation directories with a name ("eval_NAME") in the
+// model's directory; empty if there are none.
 std::string NamedEvaluations(const Estimator& estimator) {
   auto names =
       estimator.environment().files.ListDirectory(estimator.model_dir());
@@ -204,8 +205,9 @@ std::string NamedEvaluations(const Estimator& estimator) {
   return absl::StrJoin(*names, ", ");
 }
 
-// An Experiment's evaluator, for example, writes to another directory, and the
-// hook would silently wait for its evaluations; this is logged once.
+// Warns once about evaluations in other directories. An Experiment's evaluator,
+// for example, writes to another directory, and the hook would silently wait
+// for evaluations in `directory`.
 void WarnOfOthers(const Estimator& estimator, const std::string& directory,
                   bool& has_warned) {
   const Estimator::Environment environment = estimator.environment();

@@ -1,4 +1,4 @@
-// Hooks that end a training depending on the results of its evaluations;
+// Hooks that end a training depending on the results of its evaluations, like
 // TensorFlow's tf.estimator.experimental.stop_if_..._hook.
 //
 //   TrainOptions options;
@@ -10,8 +10,8 @@
 // need the hook. A training with the hook cannot resume from a checkpoint saved
 // without it.
 //
-// Begin of the hook returns INVALID_ARGUMENT for invalid options. Threads: as
-// the session that trains.
+// Begin() of a hook returns INVALID_ARGUMENT for invalid options. The session
+// that trains calls the hook, so the threads are those of the session.
 #ifndef WEFT_LIBS_ESTIMATOR_EARLY_STOPPING_H_
 #define WEFT_LIBS_ESTIMATOR_EARLY_STOPPING_H_
 
@@ -29,40 +29,43 @@
 
 namespace weft::estimator {
 
-// Returns the scalars of all event files of a directory, by step and tag; empty
-// if there is no directory yet. A corrupt or incomplete file is read up to its
-// first error.
+// Returns the scalars in all event files of a directory, by step and tag; empty
+// if the directory does not exist yet. A corrupt or incomplete file is read up
+// to its first error.
 absl::StatusOr<std::map<int64_t, std::map<std::string, double>>>
 ReadEvalMetrics(FileSystem& files, const std::string& eval_dir);
 
 struct EarlyStoppingOptions {
-  // Directory of the evaluation events; empty: the model's "eval". An
-  // Experiment's evaluator writes to eval_dir("continuous") of the model.
+  // Directory of the evaluation events; empty: directory "eval" of the model.
+  // The evaluator of an Experiment writes to the model's
+  // eval_dir("continuous").
   std::string eval_dir;
   // Evaluations before this step are ignored.
   int64_t min_steps = 0;
-  // Check interval of the chief; at most one of the two, default: every 60
-  // seconds.
+  // Check interval of the chief. At most one of the two may be set; by default
+  // the chief checks every 60 seconds.
   std::optional<double> run_every_secs;
   std::optional<int64_t> run_every_steps;
 };
 
-// Stops when `should_stop_fn`, which only the chief calls, returns true. Only
-// the check interval of the options is used.
+// Returns a hook that stops when `should_stop_fn` returns true. Only the chief
+// calls the function. Of the options, only the check interval is used.
 std::shared_ptr<train::SessionRunHook> MakeEarlyStoppingHook(
     const Estimator& estimator,
     std::function<absl::StatusOr<bool>()> should_stop_fn,
     const EarlyStoppingOptions& options = {});
 
-// Stops once an evaluation has the metric above, or below, the threshold.
+// Return a hook that stops once the metric of an evaluation is above the
+// threshold (StopIfHigherHook), or below it (StopIfLowerHook).
 std::shared_ptr<train::SessionRunHook> StopIfHigherHook(
     const Estimator& estimator, const std::string& metric_name,
     double threshold, const EarlyStoppingOptions& options = {});
 std::shared_ptr<train::SessionRunHook> StopIfLowerHook(
     const Estimator& estimator, const std::string& metric_name,
     double threshold, const EarlyStoppingOptions& options = {});
-// Stops once the best metric, the highest or the lowest, is this many steps
-// old.
+// Return a hook that stops once the best metric is `max_steps_without_...`
+// steps old. The best is the highest (StopIfNoIncreaseHook), or the lowest
+// (StopIfNoDecreaseHook).
 std::shared_ptr<train::SessionRunHook> StopIfNoIncreaseHook(
     const Estimator& estimator, const std::string& metric_name,
     int64_t max_steps_without_increase,

@@ -34,7 +34,7 @@ class EarlyStoppingTest : public testing::Test {
     every_step_.run_every_steps = 1;
   }
 
-  // An Estimator whose model is never built.
+  // Returns an Estimator whose model is never built.
   Estimator Model(bool is_chief = true) {
     EstimatorOptions options;
     options.model_dir = "/model";
@@ -50,7 +50,7 @@ class EarlyStoppingTest : public testing::Test {
         options, config);
   }
 
-  // Writes the loss of an evaluation at each step.
+  // Writes evaluation events with a loss for each step.
   void Evaluate(const std::vector<std::pair<int64_t, float>>& losses,
                 const std::string& directory = "/model/eval") {
     summary::EventsFileName name;
@@ -71,7 +71,8 @@ class EarlyStoppingTest : public testing::Test {
     ASSERT_OK(writer->Close());
   }
 
-  // Returns whether the hook stops the training after a run at this step.
+  // Returns whether the hook stops the training after a run that ends at
+  // `step`.
   bool StopsAt(train::SessionRunHook& hook, int64_t step) {
     return StopsWith(hook, Tensor::Scalar(step));
   }
@@ -83,7 +84,7 @@ class EarlyStoppingTest : public testing::Test {
         {.results = {&fetched, 1}, .options = {}, .run_metadata = metadata});
     return context.stop_requested();
   }
-  // Begins a session with the hook.
+  // Begins a session with `hook`.
   absl::Status Begin(train::SessionRunHook& hook) {
     RETURN_IF_ERROR(hook.Begin(root_));
     auto session = Session::Create({std::shared_ptr<void>(), &master_},
@@ -107,7 +108,7 @@ class EarlyStoppingTest : public testing::Test {
   int64_t seconds_ = 1700000000;
 };
 
-TEST_F(EarlyStoppingTest, EvaluationsAreReadByStep) {
+TEST_F(EarlyStoppingTest, EvaluationsAreReadByTheirStep) {
   Evaluate({{10, 0.5f}, {20, 0.25f}});
   Evaluate({{30, 0.125f}});
   ASSERT_OK_AND_ASSIGN(const auto results,
@@ -205,7 +206,7 @@ TEST_F(EarlyStoppingTest, StopsWithoutDecrease) {
                                  "steps")));
 }
 
-TEST_F(EarlyStoppingTest, ImprovementStartsTheStepsAnew) {
+TEST_F(EarlyStoppingTest, ImprovementRestartsTheCount) {
   const auto hook = StopIfNoIncreaseHook(Model(), "loss", 20, every_step_);
   ASSERT_OK(Begin(*hook));
   Evaluate({{10, 0.5f}, {29, 0.75f}, {48, 0.5f}});
@@ -224,7 +225,7 @@ TEST_F(EarlyStoppingTest, UnknownMetricIsAnError) {
                                 "early by; it has: loss"));
 }
 
-TEST_F(EarlyStoppingTest, OtherEvaluationsAreReportedOnce) {
+TEST_F(EarlyStoppingTest, OtherEvaluationsAreReportedOnlyOnce) {
   ASSERT_OK(files_.DeleteDirectory("/model/eval"));
   ASSERT_OK(files_.CreateDirectories("/model/eval_continuous"));
   const auto hook = StopIfLowerHook(Model(), "loss", 0.25, every_step_);
@@ -283,7 +284,7 @@ TEST_F(EarlyStoppingTest, TransientErrorsAreLogged) {
               StatusIs(absl::StatusCode::kPermissionDenied, "not yours"));
 }
 
-TEST_F(EarlyStoppingTest, OtherTasksFollowTheVariable) {
+TEST_F(EarlyStoppingTest, OtherTasksStopWhenVariableIsSet) {
   const auto hook = MakeEarlyStoppingHook(
       Model(/*is_chief=*/false), []() -> absl::StatusOr<bool> {
         ADD_FAILURE() << "only the chief decides";

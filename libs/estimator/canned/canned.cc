@@ -51,7 +51,8 @@ HeadOrError HeadFor(const HeadOrError& head) {
       "head must be given: one of BinaryClassHead and its like.");
 }
 
-// Returns a model with `head`, or one that fails with its error.
+// Returns an Estimator of `model` with `head`. If `head` is an error, each call
+// of the Estimator fails with it.
 template <typename Model>
 Estimator MakeEstimator(HeadOrError head, const EstimatorOptions& options,
                         const RunConfig& config, Model model) {
@@ -65,7 +66,8 @@ Estimator MakeEstimator(HeadOrError head, const EstimatorOptions& options,
       options, config);
 }
 
-// By default, at most one part per parameter server.
+// Returns `given`, or by default a partitioner that makes at most one partition
+// per parameter server.
 ops::Partitioner PartitionerOr(const ops::Partitioner& given,
                                const RunConfig& config,
                                int64_t min_slice_size) {
@@ -78,7 +80,8 @@ ops::Partitioner PartitionerOr(const ops::Partitioner& given,
 constexpr int64_t kInputSlice = 64 << 20;
 constexpr int64_t kDnnSlice = 256 << 10;
 
-// Trains with one optimizer, which increments the step.
+// Returns a function that trains with one optimizer, which increments the
+// global step.
 Head::TrainOpFn TrainBy(const OptimizerChoice& optimizer, float learning_rate) {
   return
       [&optimizer, learning_rate](
@@ -141,7 +144,8 @@ absl::Status CheckDnn(const DnnOptions& options) {
       absl::StrCat("dropout must be in [0, 1), but is ", dropout, "."));
 }
 
-// The scope `dnn`, and the logits created in it.
+// Part is the deep part of a model: the scope `dnn`, and the logits created in
+// it.
 struct Part {
   Scope scope;
   Output logits;
@@ -298,7 +302,7 @@ Estimator Combined(const DnnLinearCombinedOptions& options,
 
 // ---- Baseline ----
 
-// Returns the number of examples of a feature, a vector of one element.
+// Returns the number of examples in a feature, as a vector of one element.
 Output ExamplesOf(const Scope& scope, const Feature& feature) {
   const Output shape = feature.is_sparse() ? feature.sparse().shape
                                            : ops::Shape(scope, feature.dense(),

@@ -1,17 +1,18 @@
-// Canned models: linear, deep, combined, and a baseline; TensorFlow's
-// estimators of these names, with its defaults, variables and files.
+// Canned models: linear, deep, combined, and a baseline. Names, defaults,
+// variables and files are those of TensorFlow's canned estimators.
 //
 //   Estimator model = DnnClassifier(
 //       {.hidden_units = {10, 20}, .feature_columns = columns}, config);
 //
 // A classifier of two classes has one logit and a binary head; with more
-// classes it has one logit each. The Estimator keeps errors of its options (its
-// status()).
+// classes it has one logit per class. Errors in a model's options are kept in
+// the status() of its Estimator.
 //
-// Optimizers given by name use the model's learning rate: Linear 0.2, Dnn 0.05,
-// Baseline 0.3; DnnLinearCombined 0.001 for its deep part, and min(0.005, 1 /
-// sqrt(columns)) for its linear part. No optimizer ({}) for a linear model
-// means Ftrl with min(0.2, 1 / sqrt(columns)).
+// Optimizers given by name use the learning rate of the model: 0.2 for Linear,
+// 0.05 for Dnn, 0.3 for Baseline. DnnLinearCombined uses 0.001 for its deep
+// part, and min(0.005, 1 / sqrt(number of columns)) for its linear part. A
+// linear model without an optimizer ({}) uses Ftrl with the learning rate
+// min(0.2, 1 / sqrt(number of columns)).
 #ifndef WEFT_LIBS_ESTIMATOR_CANNED_CANNED_H_
 #define WEFT_LIBS_ESTIMATOR_CANNED_CANNED_H_
 
@@ -37,7 +38,8 @@ using feature_column::FeatureColumns;
 using ActivationFn =
     std::function<Output(const Scope& scope, const Input& features)>;
 
-// Options common to all classifiers, and to all regressors.
+// ClassifierOptions are common to all classifiers. RegressorOptions are common
+// to all regressors.
 struct ClassifierOptions {
   int64_t n_classes = 2;
   WeightColumn weight_column;
@@ -53,7 +55,8 @@ struct RegressorOptions {
 struct LinearOptions {
   FeatureColumns feature_columns;
   OptimizerChoice optimizer = "Ftrl";
-  // Null: parts of at least 64 MiB, at most one per parameter server.
+  // Partitioner of the weights. Null: partitions of at least 64 MiB, at most
+  // one per parameter server.
   ops::Partitioner partitioner;
   std::string sparse_combiner = "sum";
   EstimatorOptions estimator;
@@ -69,10 +72,11 @@ struct DnnOptions {
   std::vector<int64_t> hidden_units;
   FeatureColumns feature_columns;
   OptimizerChoice optimizer = "Adagrad";
-  ActivationFn activation_fn = ops::Relu;  // null: none
-  std::optional<float> dropout;            // fraction of a hidden layer to drop
-  // Partitioner of embeddings. Null: parts of at least 64 MiB, at most one per
-  // parameter server.
+  ActivationFn activation_fn = ops::Relu;  // null: linear
+  // Fraction of a hidden layer's units to drop.
+  std::optional<float> dropout;
+  // Partitioner of embeddings. Null: partitions of at least 64 MiB, at most one
+  // per parameter server.
   ops::Partitioner input_layer_partitioner;
   bool batch_norm = false;
   EstimatorOptions estimator;
@@ -91,7 +95,7 @@ struct DnnLinearCombinedOptions {
   std::vector<int64_t> dnn_hidden_units;
   ActivationFn dnn_activation_fn = ops::Relu;
   std::optional<float> dnn_dropout;
-  ops::Partitioner input_layer_partitioner;  // for linear weights, too
+  ops::Partitioner input_layer_partitioner;  // also partitions linear weights
   bool batch_norm = false;
   std::string linear_sparse_combiner = "sum";
   EstimatorOptions estimator;
@@ -116,7 +120,7 @@ Estimator BaselineRegressor(const BaselineOptions& options,
                             const RunConfig& config = {},
                             const RegressorOptions& labels = {});
 
-// ---- The same with a custom head ----
+// ---- the same models with a custom head ----
 //
 //   Estimator model = DnnEstimator(
 //       MultiLabelHead(3, {.thresholds = {0.5f}}),
@@ -134,14 +138,16 @@ Estimator BaselineEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
                             const BaselineOptions& options,
                             const RunConfig& config = {});
 
-// ---- Their parts, for custom models ----
+// ---- parts of the models, for custom models ----
+// Returns logits of a deep model, [batch, units], in the variable scope of
+// `scope`; `input_layer_partitioner` may be null.
 
 // Returns logits of a deep model, [batch, units], in the variable scope of
 // `scope`; `input_layer_partitioner` may be null.
 Output DnnLogits(const Scope& scope, const Features& features, bool is_training,
                  const DnnOptions& options, int64_t units,
                  const ops::Partitioner& input_layer_partitioner);
-// Returns logits of a linear model.
+// Returns logits of a linear model, [batch, units].
 Output LinearLogits(const Scope& scope, const Features& features,
                     bool is_training, const LinearOptions& options,
                     int64_t units);

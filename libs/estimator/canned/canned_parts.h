@@ -6,7 +6,7 @@
 
 namespace weft::estimator {
 
-// Summarizes the distribution of the linear logits of a combined model.
+// Adds a histogram summary of the linear logits of a combined model.
 void AddLinearActivationSummary(const Scope& scope, const Output& logits);
 
 }  // namespace weft::estimator

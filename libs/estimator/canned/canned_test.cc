@@ -1,5 +1,5 @@
-// The graphs of canned models: variables, optimizers and errors. tools/
-// conformance compares their values with TensorFlow.
+// Tests of the graphs of canned models: variables, optimizers and errors.
+// tools/conformance compares the models' results with TensorFlow.
 #include "libs/estimator/canned/canned.h"
 
 #include <memory>
@@ -37,7 +37,8 @@ absl::StatusOr<InputTensors> ClassInput(const Scope& scope) {
 
 class CannedGraphTest : public testing::Test {
  protected:
-  // Options of an Estimator whose training ends once its graph is built.
+  // Returns options of an Estimator whose training fails with UNIMPLEMENTED as
+  // soon as its graph is built, so that the test can inspect the graph.
   EstimatorOptions Options() {
     EstimatorOptions options;
     options.model_dir = "/model";
@@ -59,7 +60,7 @@ class CannedGraphTest : public testing::Test {
     config.log_step_count_steps = 0;
     return config;
   }
-  // Builds the training of a model.
+  // Builds the training graph of a model in `built_`.
   void Train(Estimator model, const InputFn& input_fn = ClassInput) {
     EXPECT_THAT(
         model.Train(input_fn, {.steps = 1}),
@@ -84,7 +85,7 @@ class CannedGraphTest : public testing::Test {
     ADD_FAILURE() << "no variable " << name;
     return PartialShape();
   }
-  // Learning rates in the graph, by order of the optimizers.
+  // Returns the learning rates in the graph, in the order of the optimizers.
   std::vector<float> Rates() {
     std::vector<float> rates;
     if (!built_) return rates;
@@ -144,7 +145,7 @@ TEST_F(CannedGraphTest, LinearVariablesMatchTensorFlow) {
   EXPECT_THAT(Rates(), ElementsAre(0.2f));
 }
 
-TEST_F(CannedGraphTest, MoreClassesHaveALogitEach) {
+TEST_F(CannedGraphTest, EachOfManyClassesHasALogit) {
   Train(LinearClassifier(Linear(), Config(), {.n_classes = 5}));
   EXPECT_EQ(ShapeOf("linear/linear_model/item/weights/part_0"),
             PartialShape({9, 5}));
@@ -152,7 +153,7 @@ TEST_F(CannedGraphTest, MoreClassesHaveALogitEach) {
             PartialShape({5}));
 }
 
-TEST_F(CannedGraphTest, LinearRateWithoutOptimizerFallsWithColumns) {
+TEST_F(CannedGraphTest, LinearRateFallsWithNumberOfColumns) {
   LinearOptions options = Linear();
   options.optimizer = {};
   options.feature_columns.clear();
@@ -166,7 +167,7 @@ TEST_F(CannedGraphTest, LinearRateWithoutOptimizerFallsWithColumns) {
     }
     return input;
   });
-  // 1 / sqrt(100)
+  // The rate is 1 / sqrt(100 columns).
   EXPECT_THAT(Rates(), ElementsAre(0.1f));
 }
 
@@ -249,7 +250,7 @@ TEST_F(CannedGraphTest, CombinedModelMayHaveOnePart) {
                           "linear/linear_model/bias_weights/part_0"));
 }
 
-TEST_F(CannedGraphTest, BaselineHasABiasOnly) {
+TEST_F(CannedGraphTest, BaselineHasOnlyABias) {
   BaselineOptions options;
   options.estimator = Options();
   Train(BaselineClassifier(options, Config(), {.n_classes = 3}));
@@ -315,7 +316,7 @@ TEST_F(CannedGraphTest, UnknownOptimizerIsRejected) {
               StatusIs(kInvalid, "Unsupported optimizer name: 'Momentum'"));
 }
 
-// ---- their parts ----
+// ---- parts of the models ----
 
 TEST_F(CannedGraphTest, LogitsMayBePartOfACustomModel) {
   const Scope root = Scope::Root();

@@ -20,8 +20,8 @@ Output AllOf(const Scope& scope, const Output& conditions) {
   return ops::All(scope, conditions, Tensor::Vector<int32_t>({0, 1}));
 }
 
-// right / (1e-7 + right + wrong), as in TensorFlow's precision and recall at
-// thresholds.
+// Returns right / (1e-7 + right + wrong), like TensorFlow's precision and
+// recall at thresholds.
 Output Share(const Scope& scope, const Output& right, const Output& wrong) {
   if (!scope.ok()) return Output();
   return ops::RealDiv(

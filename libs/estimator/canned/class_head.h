@@ -1,6 +1,6 @@
 // ClassHead is the common base of heads that predict classes: vocabularies,
-// label ranges, and threshold metrics. Contract as in head.h. Internal to this
-// module.
+// label ranges, and threshold metrics. The contract is that of Head (head.h).
+// Internal to this module.
 #ifndef WEFT_LIBS_ESTIMATOR_CANNED_CLASS_HEAD_H_
 #define WEFT_LIBS_ESTIMATOR_CANNED_CLASS_HEAD_H_
 
@@ -14,7 +14,7 @@
 
 namespace weft::estimator {
 
-// `weights` may be null.
+// Return metric options with these weights, which may be null.
 metrics::MetricOptions WeightedMetric(const Output& weights);
 metrics::AucOptions WeightedAuc(const Output& weights, metrics::Curve curve);
 
@@ -25,16 +25,18 @@ Output LookUpIds(const Scope& scope, const std::vector<std::string>& vocabulary,
 // - 1].
 Output AssertRange(const Scope& scope, const Output& labels, int64_t n_classes);
 
-// INVALID_ARGUMENT unless labels are strings exactly if the head has a
-// vocabulary.
+// Returns INVALID_ARGUMENT if labels are strings but the head has no
+// vocabulary, or the other way round.
 absl::Status CheckLabelType(DataType dtype, bool has_vocabulary);
-// INVALID_ARGUMENT unless it is empty, or has `n_classes` different strings.
+// Returns INVALID_ARGUMENT unless the vocabulary is empty, or has `n_classes`
+// different strings.
 absl::Status CheckVocabulary(const std::vector<std::string>& vocabulary,
                              int64_t n_classes);
-// INVALID_ARGUMENT unless n_classes >= least.
+// Returns INVALID_ARGUMENT unless n_classes >= least.
 absl::Status CheckClasses(int64_t n_classes, int64_t least);
 absl::Status CheckThresholds(const std::vector<float>& thresholds);
-// INVALID_ARGUMENT for an option that this kind of head does not support.
+// Returns INVALID_ARGUMENT if an option is given that this kind of head does
+// not support.
 absl::Status RefuseOption(bool is_given, absl::string_view option,
                           absl::string_view kind);
 
@@ -57,16 +59,15 @@ class ClassHead : public Head {
   // Returns the ids of string labels; numeric labels are unchanged.
   Output LabelIds(const Scope& scope, const Output& labels) const;
 
-  // Adds predictions derived from logits of mutually exclusive classes, and
-  // their signatures.
+  // Adds predictions derived from logits of mutually exclusive classes.
   void AddClasses(const Scope& scope, const Output& logits,
                   std::map<std::string, Output>& predictions) const;
   static ExportOutputs ExportClasses(
       const std::map<std::string, Output>& predictions);
 
-  // Adds accuracy, precision and recall for each threshold. `of_two_classes`:
-  // accuracy counts the threshold itself as positive, and the others add 1e-7
-  // to the divisor.
+  // Adds accuracy, precision and recall for each threshold. If
+  // `of_two_classes`, accuracy counts a probability equal to the threshold as
+  // positive, and precision and recall add 1e-7 to the divisor.
   void AddThresholds(const Scope& scope, const EvalInput& input,
                      const Output& probabilities, bool of_two_classes,
                      std::map<std::string, metrics::Metric>& all) const;

@@ -24,23 +24,24 @@ absl::Status CheckLogits(const Output& logits, int64_t dimension) {
                    "] for this head, but is ", logits.shape().ToString(), "."));
 }
 
-// Returns the number of examples, as a vector.
+// Returns the number of examples, as a vector of one element.
 Output RowsOf(const Scope& scope, const Output& logits) {
   return ops::StridedSlice(
       scope, ops::Shape(scope, logits), Tensor::Vector<int32_t>({0}),
       Tensor::Vector<int32_t>({1}), Tensor::Vector<int32_t>({1}));
 }
 
-// Returns the sizes of the first three dimensions, -1 for missing ones.
+// Returns the first three dimensions of a shape, with -1 for missing
+// dimensions.
 Output FirstSizes(const Scope& scope, const Output& shape) {
   const Tensor nothing = Tensor::Vector<int32_t>({-1, -1, -1});
   return ops::Slice(scope, ops::Concat(scope, {shape, nothing}, 0),
                     Tensor::Vector<int32_t>({0}), Tensor::Vector<int32_t>({3}));
 }
 
-// Returns `values` with a run-time check that they are a matrix with the rows
-// of `like` and that many columns; `text` is the error. A matrix of another
-// shape would be broadcast and give wrong results.
+// Returns `values` with a run-time check that they are a matrix with as many
+// rows as `like`, and `columns` columns. `text` is the error. A matrix of
+// another shape would be broadcast and give wrong results.
 Output AssertMatrix(const Scope& scope, const Output& values,
                     const Output& like, int64_t columns,
                     const std::string& text) {
@@ -60,12 +61,12 @@ Output AssertMatrix(const Scope& scope, const Output& values,
   if (has_rank && values.shape().dim(1) == columns) {
     return ops::Identity(checked, values);
   }
-  // Restates the shape that the graph knows.
+  // The graph now knows the shape that was checked.
   return ops::Reshape(checked, values, Tensor::Vector<int64_t>({-1, columns}));
 }
 
-// Checks at run time that logits are a matrix of that many columns, unless the
-// graph knows it.
+// Returns `logits`, checked at run time to be a matrix with `dimension`
+// columns, unless the graph knows that already.
 Output CheckedLogits(const Scope& scope, const Output& logits,
                      int64_t dimension) {
   const PartialShape& shape = logits.shape();
@@ -82,8 +83,8 @@ std::string LabelsWanted(int64_t dimension) {
       "label_dimension) and the shape of your labels.");
 }
 
-// Returns the shape of `values`, with a dimension 1 appended if it is the batch
-// only.
+// Returns `values`, with a dimension of size 1 appended at run time if it is a
+// vector.
 Output WithColumn(const Scope& scope, const Output& values) {
   const Output is_vector = ops::Cast(
       scope, ops::Equal(scope, ops::Rank(scope, values), 1), DT_INT32);
@@ -92,8 +93,8 @@ Output WithColumn(const Scope& scope, const Output& values) {
                       ops::Concat(scope, {ops::Shape(scope, values), ones}, 0));
 }
 
-// Returns a matrix as far as the graph knows; labels with one value per example
-// may lack the last dimension.
+// Returns the labels as a matrix, unless the graph does not know their rank.
+// Labels with one value per example may lack the last dimension.
 absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
                                 int64_t dimension) {
   if (!labels) {
@@ -116,8 +117,8 @@ absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
       LabelsWanted(dimension), " They are ", shape.ToString(), "."));
 }
 
-// A feature given by key has one weight per example or, if its shape shows it,
-// one per loss.
+// Returns the column that reads the weights. A feature given by its key has one
+// weight per example, or one weight per loss if its known shape says so.
 feature_column::FeatureColumn ColumnOf(const WeightColumn& weights,
                                        const Features& features,
                                        int64_t losses) {
@@ -195,7 +196,7 @@ absl::StatusOr<Output> Head::MakeUnreduced(const Scope& scope,
   return AssertMatrix(scope.SubScope("loss_fn"), loss, logits, columns, text);
 }
 
-// Returns null if there is no weight column.
+// Returns the weights; null if there is no weight column.
 absl::StatusOr<Output> Head::MakeWeights(const Scope& scope,
                                          const ModelInput& input,
                                          const Output& logits) const {
@@ -244,7 +245,7 @@ absl::StatusOr<Head::Loss> Head::MakeLoss(const Scope& scope,
   return loss;
 }
 
-// Summaries of a head use its keys unchanged, whatever the scope.
+// The names of a head's summaries are its keys, whatever the scope.
 void Head::AddSummaries(const Scope& scope, const Loss& loss) const {
   const Scope root = scope.ReenterScope("");
   const auto add = [&](const char* key, const Output& value) {

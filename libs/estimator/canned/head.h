@@ -1,6 +1,6 @@
 // Head is the last part of a model: it defines labels, loss, predictions and
 // metrics for a kind of problem, and builds an EstimatorSpec from the model's
-// logits. TensorFlow's heads, with its keys and numbers.
+// logits. Keys and numbers are those of TensorFlow's heads.
 //
 //   head             logits        labels
 //   binary           [batch, 1]    0 to 1, [batch] or [batch, 1]; or strings of
@@ -16,8 +16,9 @@
 // and weights of a wrong shape. Loss and metrics are weighted by the weight
 // column, if there is one: [batch, 1], for regression also [batch, d].
 //
-// Errors of its options are returned when a head is created or used. Immutable.
-// Threads: building as the scope's; its errors stick there.
+// Errors in a head's options are returned when the head is created or used. A
+// head is immutable. Functions that build a graph are as thread-safe as their
+// scope, and their errors stick to it.
 #ifndef WEFT_LIBS_ESTIMATOR_CANNED_HEAD_H_
 #define WEFT_LIBS_ESTIMATOR_CANNED_HEAD_H_
 
@@ -43,7 +44,7 @@ namespace weft::estimator {
 // per example or per loss, or a numeric column.
 class WeightColumn {
  public:
-  WeightColumn() = default;      // all count once
+  WeightColumn() = default;      // all weights are 1
   WeightColumn(const char* key)  // NOLINT
       : WeightColumn(std::string(key)) {}
   WeightColumn(const std::string& key)  // NOLINT
@@ -53,7 +54,7 @@ class WeightColumn {
 
   bool is_none() const { return column_.column() == nullptr; }
   const feature_column::FeatureColumn& column() const { return column_; }
-  // Empty if a column was given.
+  // Key of the weight feature; empty if a column was given.
   const std::string& key() const { return key_; }
 
  private:
@@ -61,8 +62,8 @@ class WeightColumn {
   feature_column::FeatureColumn column_;
 };
 
-// Returns one loss per example, [batch, 1], for regression [batch, d]; labels
-// are numbers as in the table above, ids for multi-class heads.
+// Returns one loss per example: [batch, 1], or [batch, d] for regression. The
+// labels are numbers as in the table above; for multi-class heads they are ids.
 using LossFn = std::function<Output(const Scope& scope, const Output& labels,
                                     const Output& logits)>;
 // Returns predictions from logits, of the same shape.
@@ -77,19 +78,21 @@ struct HeadOptions {
   std::vector<std::string> label_vocabulary;
   // Reduction over the losses of a batch. kNone is INVALID_ARGUMENT.
   losses::Reduction loss_reduction = losses::Reduction::kSum;
-  LossFn loss_fn;  // null: the default of the kind of head
-  // For binary and multi-label heads, each in (0, 1): reports accuracy,
-  // precision and recall with probabilities above it as positive ("recall/
-  // positive_threshold_0.25"). As in TensorFlow, a binary head's accuracy
-  // counts the threshold itself as positive, too, and its precision and recall
-  // add 1e-7 to the divisor.
+  LossFn loss_fn;  // null: the default of this kind of head
+  // Thresholds in (0, 1), for binary and multi-label heads. For each of them,
+  // accuracy, precision and recall are reported, where a probability above the
+  // threshold counts as positive ("recall/positive_threshold_0.25"). As in
+  // TensorFlow, a binary head's accuracy also counts a probability equal to the
+  // threshold as positive, and its precision and recall add 1e-7 to the
+  // divisor.
   std::vector<float> thresholds;
-  // For multi-label heads: classes, by id or by vocabulary string, whose mean
-  // probability and areas under curves are reported ("auc/class0", "auc/NAME").
+  // For multi-label heads: classes, given by id or by vocabulary string. The
+  // mean probability and the areas under curves of each class are reported
+  // ("auc/class0", "auc/NAME").
   std::vector<std::variant<int64_t, std::string>>
       classes_for_class_based_metrics;
-  // For regression; null: logits are predictions. For a Poisson regression it
-  // is Exp, with a matching loss_fn.
+  // For regression: maps logits to predictions; null: the logits are the
+  // predictions. For a Poisson regression set Exp, and a matching loss_fn.
   InverseLinkFn inverse_link_fn;
   // Name of the nodes, and suffix of losses and metrics ("loss/NAME").
   std::string name;
@@ -109,15 +112,17 @@ class Head {
   virtual int64_t logits_dimension() const = 0;
 
  protected:
-  // `status`, the error of invalid options, fails each use.
+  // `status` is the error of invalid options. If it is not OK, each use of the
+  // head fails with it.
   explicit Head(HeadOptions options, absl::Status status = absl::OkStatus())
       : options_(std::move(options)), status_(std::move(status)) {}
 
-  // ---- overridden by each kind of head; all tensors are [batch, ...] ----
+  // ---- functions that each kind of head overrides; all tensors are [batch,
+  // ...] ----
 
   virtual std::map<std::string, Output> Predictions(
       const Scope& scope, const Output& logits) const = 0;
-  // Returns the signatures of these predictions.
+  // Returns the signatures for these predictions.
   virtual ExportOutputs Exports(
       const std::map<std::string, Output>& predictions) const = 0;
   // Number of labels, and of losses, per example.
@@ -126,27 +131,28 @@ class Head {
   // Converts sparse labels to [batch, label_dimension]; most heads reject them.
   virtual absl::StatusOr<Output> FromSparse(
       const Scope& scope, const ops::SparseOutputs& labels) const;
-  // Returns checked labels as the loss takes them. `labels` is [batch,
-  // dimension].
+  // Checks `labels`, [batch, dimension], and returns them in the form that the
+  // loss needs.
   virtual Output ProcessLabels(const Scope& scope,
                                const Output& labels) const = 0;
   virtual Output UnreducedLoss(const Scope& scope, const Output& labels,
                                const Output& logits) const = 0;
   struct EvalInput {
-    Output labels;   // processed
-    Output weights;  // [batch, 1 or loss_dimension]; null: no weights
+    Output labels;   // processed by ProcessLabels
+    Output weights;  // [batch, 1 or loss_dimension]; null: all 1
     const std::map<std::string, Output>& predictions;
   };
   // Returns all metrics except average_loss.
   virtual std::map<std::string, metrics::Metric> Metrics(
       const Scope& scope, const EvalInput& input) const = 0;
 
-  // Adds the first as "serving_default", and all predictions as "predict".
+  // Returns `first` as signature "serving_default" and as `name`, and all
+  // predictions as signature "predict".
   static ExportOutputs WithPredict(
       const std::string& name, const ExportOutput& first,
       const std::map<std::string, Output>& predictions);
 
-  // Returns "KEY", or "KEY/NAME" for a head with a name.
+  // Returns "KEY", or "KEY/NAME" if the head has a name.
   std::string Key(absl::string_view key) const;
 
   const HeadOptions options_;

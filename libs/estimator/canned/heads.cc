@@ -93,7 +93,7 @@ class BinaryHead : public ClassHead {
     return RefuseOption(options.inverse_link_fn != nullptr, "inverse_link_fn",
                         "binary");
   }
-  // The accuracy of always predicting the majority label.
+  // Returns the accuracy of always predicting the majority label.
   static Output Baseline(const Scope& scope, const Output& mean) {
     if (!mean) return Output();
     return ops::Maximum(scope.WithName("accuracy_baseline"), mean,

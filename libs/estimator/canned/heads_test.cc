@@ -1,4 +1,4 @@
-// Heads: predictions, signatures, metrics and errors of their graphs.
+// Tests of heads: predictions, signatures, metrics and errors of their graphs.
 // integration_tests and tools/conformance test the values.
 #include <map>
 #include <memory>
@@ -39,7 +39,7 @@ class HeadGraphTest : public testing::Test {
           return ops::NoOp(scope.WithName("train"));
         });
   }
-  // Returns the error of these labels; [batch, 1] logits.
+  // Returns the error of a head for these labels and [batch, classes] logits.
   std::string LabelError(const HeadPtr& head, const Output& labels,
                          int64_t classes = 1) {
     const auto spec =
@@ -104,7 +104,7 @@ TEST_F(HeadGraphTest, BinaryHeadServesThreeSignatures) {
   EXPECT_EQ(regression->value, spec.predictions.at("logistic"));
 }
 
-TEST_F(HeadGraphTest, MultiClassPredictsOneOfTheClasses) {
+TEST_F(HeadGraphTest, MultiClassPredictsOneClass) {
   const HeadPtr head = MultiClass(4);
   EXPECT_EQ(head->logits_dimension(), 4);
   ASSERT_OK_AND_ASSIGN(const EstimatorSpec spec,
@@ -236,7 +236,7 @@ TEST_F(HeadGraphTest, ThresholdsAddMetrics) {
   }
 }
 
-TEST_F(HeadGraphTest, OtherHeadsHaveFewMetrics) {
+TEST_F(HeadGraphTest, RegressionHeadsHaveFewMetrics) {
   ASSERT_OK_AND_ASSIGN(const EstimatorSpec classes,
                        Build(MultiClass(3), Mode::kEval,
                              Given(DT_FLOAT, {-1, 3}), Given(DT_INT64, {-1})));
@@ -292,7 +292,7 @@ TEST_F(HeadGraphTest, LabelShapeIsChecked) {
               testing::HasSubstr("Mismatched label shape"));
 }
 
-TEST_F(HeadGraphTest, LogitsMustHaveTheirDimension) {
+TEST_F(HeadGraphTest, LogitsMustHaveTheHeadsDimension) {
   EXPECT_THAT(
       Build(MultiClass(3), Mode::kPredict, Given(DT_FLOAT, {-1, 2})).status(),
       StatusIs(kInvalid, "logits shape must be [batch, 3]"));
@@ -300,7 +300,7 @@ TEST_F(HeadGraphTest, LogitsMustHaveTheirDimension) {
               StatusIs(kInvalid, "logits must be given"));
 }
 
-TEST_F(HeadGraphTest, WeightFeatureMustBeThere) {
+TEST_F(HeadGraphTest, WeightFeatureMustExist) {
   HeadOptions options;
   options.weight_column = "w";
   EXPECT_THAT(LabelError(Regression(1, options), Given(DT_FLOAT, {-1})),

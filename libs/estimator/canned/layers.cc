@@ -1,4 +1,4 @@
-// DnnLogits and LinearLogits, the networks of the canned models.
+// Implements DnnLogits and LinearLogits, the networks of the canned models.
 #include <memory>
 #include <utility>
 
@@ -28,7 +28,8 @@ ops::PartitionedVariable Weights(const Scope& scope, absl::string_view name,
       scope, name, shape, {.dtype = DT_FLOAT, .initializer = initializer});
 }
 
-// Creates "kernel" and "bias" in the variable scope of `scope`.
+// Creates a dense layer, with "kernel" and "bias" in the variable scope of
+// `scope`.
 Output Dense(const Scope& scope, const Output& input, int64_t units) {
   const auto kernel =
       Weights(scope, "kernel", TensorShape({input.shape().dim(1), units}),
@@ -40,7 +41,8 @@ Output Dense(const Scope& scope, const Output& input, int64_t units) {
                       bias.AsTensor(scope));
 }
 
-// Moving averages are never partitioned.
+// Returns `scope` without its partitioner, because moving averages are never
+// partitioned.
 Scope WithoutPartitioner(const Scope& scope) {
   auto state = std::make_shared<Scope::VariableScopeState>(
       Scope::VariableScopeState::Of(scope));
@@ -92,7 +94,8 @@ Output ShareOfZeros(const Scope& scope, const Output& values) {
       scope, ops::Reshape(scope, is_zero, Tensor::Vector<int32_t>({-1})), 0);
 }
 
-// TensorFlow's tags contain the scope twice: "dnn/dnn/logits/activation".
+// Adds summaries of a layer. As in TensorFlow, tags contain the scope twice:
+// "dnn/dnn/logits/activation".
 void AddLayerSummary(const Scope& scope, const Output& values,
                      const std::string& layer) {
   if (!values) return;
@@ -120,7 +123,8 @@ Output HiddenLayer(const Scope& scope, Output net, int64_t index,
                    net, is_training);
 }
 
-// Counted on the device of the weights.
+// Returns the number of zeros in a partition of the weights, counted on the
+// device of that partition.
 Output ZerosIn(const Scope& scope, const ops::Variable& part) {
   const Scope beside = scope.ColocateWith(part.handle());
   const Output is_zero =

@@ -1,4 +1,4 @@
-// The head for classes of which an example may have several.
+// Implements the head for examples that may belong to several classes.
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +18,7 @@ using metrics::Metric;
 
 class MultiLabel : public ClassHead {
  public:
-  // `measured`: classes with their own metrics.
+  // `measured`: ids of the classes that have metrics of their own.
   MultiLabel(int64_t n_classes, HeadOptions options,
              std::vector<int64_t> measured)
       : ClassHead(n_classes, std::move(options)),
@@ -55,7 +55,7 @@ class MultiLabel : public ClassHead {
     return AssertRange(scope, ops::Cast(scope, labels, DT_FLOAT), 2);
   }
 
-  // One loss per example: the mean over the classes.
+  // Returns one loss per example: the mean over the classes.
   Output UnreducedLoss(const Scope& scope, const Output& labels,
                        const Output& logits) const override {
     const Output loss =
@@ -65,11 +65,13 @@ class MultiLabel : public ClassHead {
                      {.keep_dims = true});
   }
 
-  // 1 for each class of an example, else 0.
+  // Converts sparse class ids to a matrix that is 1 for each class of an
+  // example, and 0 elsewhere.
   absl::StatusOr<Output> FromSparse(
       const Scope& scope, const ops::SparseOutputs& labels) const override {
     ASSIGN_OR_RETURN(const Output ids, SparseIds(scope, labels.values));
-    // All dimensions except the last, in which the id is the index.
+    // Keeps all dimensions of a label's index except the last; the id becomes
+    // the last dimension instead.
     const auto but_last = [&](const Output& values) {
       return ops::StridedSlice(scope, values, Tensor::Vector<int32_t>({0}),
                                Tensor::Vector<int32_t>({-1}),
@@ -83,7 +85,7 @@ class MultiLabel : public ClassHead {
     const Output shape = ops::Concat(
         scope, {but_last(labels.shape), Tensor::Vector<int64_t>({n_classes_})},
         0);
-    // An id may be repeated, and ids are unordered.
+    // Indices are not validated, because ids may be repeated and unordered.
     const Output dense = ops::SparseToDense(scope, indices, shape, 1.0f, 0.0f,
                                             /*validate_indices=*/false);
     RETURN_IF_ERROR(scope.status());
@@ -99,7 +101,8 @@ class MultiLabel : public ClassHead {
       all[Key(absl::StrCat("auc", of))] =
           metrics::Auc(scope, labels, predicted,
                        WeightedAuc(input.weights, metrics::Curve::kRoc));
-      // tf.estimator.MultiLabelHead interpolates here, other heads do not.
+      // TensorFlow's multi-label head uses this interpolation; its other heads
+      // do not.
       metrics::AucOptions pr = WeightedAuc(input.weights, metrics::Curve::kPr);
       pr.summation_method = metrics::SummationMethod::kCarefulInterpolation;
       all[Key(absl::StrCat("auc_precision_recall", of))] =
@@ -120,7 +123,7 @@ class MultiLabel : public ClassHead {
   }
 
  private:
-  // Returns checked ids as an int64 column.
+  // Checks label ids, and returns them as an int64 column.
   absl::StatusOr<Output> SparseIds(const Scope& scope,
                                    const Output& values) const {
     const DataType dtype = values.dtype();
@@ -141,7 +144,7 @@ class MultiLabel : public ClassHead {
     return checked;
   }
 
-  // Returns [batch, 1] of [batch, n_classes].
+  // Returns column `id` of a [batch, n_classes] matrix, as [batch, 1].
   static Output Column(const Scope& scope, const Output& matrix, int64_t id) {
     const auto at = static_cast<int32_t>(id);
     return ops::StridedSlice(scope, matrix, Tensor::Vector<int32_t>({0, at}),

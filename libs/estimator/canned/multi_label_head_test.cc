@@ -21,7 +21,7 @@ class MultiLabelHeadTest : public testing::Test {
   Output Given(DataType dtype, const PartialShape& shape) {
     return ops::Placeholder(root_, dtype, {.shape = shape});
   }
-  // Sets of labels.
+  // Returns sparse labels: a set of classes for each example.
   ops::SparseOutputs Sets(DataType dtype) {
     return {Given(DT_INT64, {-1, 2}), Given(dtype, {-1}), Given(DT_INT64, {2})};
   }
@@ -53,7 +53,7 @@ class MultiLabelHeadTest : public testing::Test {
   const HeadOptions named_ = {.label_vocabulary = {"red", "green", "blue"}};
 };
 
-TEST_F(MultiLabelHeadTest, PredictsEachClassByItself) {
+TEST_F(MultiLabelHeadTest, EachClassIsPredictedSeparately) {
   ASSERT_OK_AND_ASSIGN(const EstimatorSpec spec,
                        Build({}, Mode::kPredict, Output()));
   EXPECT_THAT(spec.predictions,
@@ -71,7 +71,7 @@ TEST_F(MultiLabelHeadTest, MetricsMatchTensorFlow) {
               ElementsAre("auc", "auc_precision_recall", "average_loss"));
 }
 
-TEST_F(MultiLabelHeadTest, ClassesMayBeMeasured) {
+TEST_F(MultiLabelHeadTest, SelectedClassesGetTheirOwnMetrics) {
   HeadOptions options;
   options.classes_for_class_based_metrics = {int64_t{2}};
   ASSERT_OK_AND_ASSIGN(const EstimatorSpec spec,
@@ -81,7 +81,7 @@ TEST_F(MultiLabelHeadTest, ClassesMayBeMeasured) {
                             "probability_mean/class2"}));
 }
 
-TEST_F(MultiLabelHeadTest, MeasuredClassHasItsName) {
+TEST_F(MultiLabelHeadTest, MetricOfAClassHasTheClassName) {
   HeadOptions options = named_;
   options.classes_for_class_based_metrics = {std::string("green"), int64_t{2}};
   ASSERT_OK_AND_ASSIGN(const EstimatorSpec spec,
@@ -98,12 +98,12 @@ TEST_F(MultiLabelHeadTest, ThresholdsAddMetrics) {
                                              "recall/positive_threshold_0.5"}));
 }
 
-TEST_F(MultiLabelHeadTest, LabelsMayBeSetsOfIds) {
+TEST_F(MultiLabelHeadTest, SparseLabelsMayBeIds) {
   ASSERT_OK(Build({}, Mode::kTrain, Output(), Sets(DT_INT32)).status());
   EXPECT_THAT(root_.GetOperations(collection::kTableInitializers), SizeIs(0));
 }
 
-TEST_F(MultiLabelHeadTest, LabelsMayBeSetsOfStrings) {
+TEST_F(MultiLabelHeadTest, SparseLabelsMayBeStrings) {
   ASSERT_OK(Build(named_, Mode::kTrain, Output(), Sets(DT_STRING)).status());
   EXPECT_THAT(root_.GetOperations(collection::kTableInitializers), SizeIs(1));
 }
@@ -113,7 +113,7 @@ TEST_F(MultiLabelHeadTest, StringsNeedAVocabulary) {
               StatusIs(kInvalid, "the model needs a label_vocabulary"));
 }
 
-TEST_F(MultiLabelHeadTest, SetsOfFractionsAreRejected) {
+TEST_F(MultiLabelHeadTest, SparseFractionsAreRejected) {
   EXPECT_THAT(Build({}, Mode::kTrain, Output(), Sets(DT_FLOAT)).status(),
               StatusIs(kInvalid, "Instead got float"));
 }
@@ -123,7 +123,7 @@ TEST_F(MultiLabelHeadTest, DenseLabelsAreNumbers) {
               StatusIs(kInvalid, "give sets of strings as sparse_labels"));
 }
 
-TEST_F(MultiLabelHeadTest, OtherHeadsRejectSets) {
+TEST_F(MultiLabelHeadTest, OtherHeadsRejectSparseLabels) {
   const Features features;
   const RunConfig config{};
   const ModelInput input{features, Output(), Mode::kTrain, config,

@@ -1,5 +1,5 @@
-// OptimizerChoice is the optimizer of a canned model: given by name, with the
-// model's learning rate, or by a factory function.
+// OptimizerChoice is the optimizer of a canned model. It is given by name, and
+// then uses the model's learning rate, or by a factory function.
 //
 //   {.optimizer = "Adagrad"}
 //   {.optimizer = [](const Scope&) {
@@ -22,12 +22,12 @@ namespace weft::estimator {
 
 class OptimizerChoice {
  public:
-  // Called during graph construction, so a learning rate may depend on the
-  // global step.
+  // Factory creates the optimizer. It is called during graph construction, so a
+  // learning rate may depend on the global step.
   using Factory =
       std::function<std::unique_ptr<train::Optimizer>(const Scope& scope)>;
 
-  OptimizerChoice() = default;                                   // none
+  OptimizerChoice() = default;                                   // no optimizer
   OptimizerChoice(const char* name) : name_(name) {}             // NOLINT
   OptimizerChoice(std::string name) : name_(std::move(name)) {}  // NOLINT
   template <typename F,
@@ -35,8 +35,9 @@ class OptimizerChoice {
   OptimizerChoice(F factory) : factory_(std::move(factory)) {}  // NOLINT
 
   bool is_none() const { return name_.empty() && !factory_; }
-  // `learning_rate` is used for an optimizer given by name. INVALID_ARGUMENT
-  // for a name that is not Adagrad, Adam, Ftrl, RMSProp or SGD.
+  // Creates the optimizer. `learning_rate` is used if the optimizer was given
+  // by name. INVALID_ARGUMENT for a name that is not Adagrad, Adam, Ftrl,
+  // RMSProp or SGD.
   absl::StatusOr<std::unique_ptr<train::Optimizer>> Make(
       const Scope& scope, float learning_rate) const;
 

@@ -10,7 +10,8 @@
 namespace weft::estimator {
 namespace {
 
-// Trains a variable; returns the learning rate in the graph, -1 without one.
+// Trains a variable, and returns the learning rate that is in the graph; -1 if
+// there is none.
 float RateOf(const Scope& root, train::Optimizer& optimizer) {
   const ops::Variable w(root.WithName("w"), 1.0f);
   optimizer.ApplyGradients(root, {{Gradient(ops::Const(root, 1.0f)), w}});
@@ -18,7 +19,7 @@ float RateOf(const Scope& root, train::Optimizer& optimizer) {
   return rate == nullptr ? -1 : rate->attr<Tensor>("value")->scalar<float>();
 }
 
-TEST(OptimizerChoiceTest, NamesAreTensorFlows) {
+TEST(OptimizerChoiceTest, NamesMatchTensorFlow) {
   const std::pair<const char*, const char*> names[] = {
       {"Adagrad", "Adagrad"},
       {"Adam", "Adam"},
@@ -63,7 +64,7 @@ TEST(OptimizerChoiceTest, FunctionMustReturnAnOptimizer) {
               StatusIs(kInvalid, "returned no optimizer"));
 }
 
-TEST(OptimizerChoiceTest, DefaultIsNone) {
+TEST(OptimizerChoiceTest, DefaultIsNoOptimizer) {
   EXPECT_TRUE(OptimizerChoice().is_none());
   EXPECT_FALSE(OptimizerChoice("SGD").is_none());
 }
