@@ -63,9 +63,9 @@ std::shared_ptr<train::SessionRunHook> StopIfHigherHook(
 std::shared_ptr<train::SessionRunHook> StopIfLowerHook(
     const Estimator& estimator, const std::string& metric_name,
     double threshold, const EarlyStoppingOptions& options = {});
-// Return a hook that stops once the best metric is `max_steps_without_...`
-// steps old. The best is the highest (StopIfNoIncreaseHook), or the lowest
-// (StopIfNoDecreaseHook).
+// Return a hook that stops once the metric has not improved for the given
+// number of steps. Higher values are better for StopIfNoIncreaseHook, lower
+// values for StopIfNoDecreaseHook.
 std::shared_ptr<train::SessionRunHook> StopIfNoIncreaseHook(
     const Estimator& estimator, const std::string& metric_name,
     int64_t max_steps_without_increase,

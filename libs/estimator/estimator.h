@@ -15,9 +15,10 @@
 // of model_dir; evaluation and prediction restore it, or use initial values if
 // there is none. Canned models are in canned.h.
 //
-// The Estimator keeps errors of its arguments, and each call returns them.
+// Errors in its arguments are kept, and each call returns them.
 //
-// Threads: one call at a time. All block. Copies are the same Estimator.
+// Threads: only one call at a time is allowed. All calls block. Copies refer to
+// the same Estimator.
 #ifndef WEFT_LIBS_ESTIMATOR_ESTIMATOR_H_
 #define WEFT_LIBS_ESTIMATOR_ESTIMATOR_H_
 
@@ -45,54 +46,57 @@
 namespace weft::estimator {
 
 struct EstimatorOptions {
-  // Empty: the config's. INVALID_ARGUMENT if both are set and differ. Neither:
-  // a new temporary directory, which is logged and not deleted;
-  // INVALID_ARGUMENT in a cluster, whose tasks must share a directory.
+  // Model directory. Empty: the model_dir of the RunConfig; INVALID_ARGUMENT if
+  // both are set and differ. If neither is set, a new temporary directory is
+  // used, which is logged and not deleted. In a cluster that is
+  // INVALID_ARGUMENT, because the tasks must share a directory.
   std::string model_dir;
-  // Initializes a training that has no checkpoint yet.
+  // How to initialize a training that has no checkpoint yet.
   std::optional<train::WarmStartSettings> warm_start_from;
 
   // Replaceable dependencies for tests; all must outlive the Estimator.
   train::SessionFactory session_factory = Session::Connect;
-  FileSystem* file_system = nullptr;  // of model_dir; null: local
-  Scheduler* scheduler = nullptr;     // null: its own
+  FileSystem* file_system = nullptr;  // file system of model_dir; null: local
+  Scheduler* scheduler = nullptr;     // null: a scheduler of its own
   Logger* logger = nullptr;           // null: stderr
 };
 
 struct TrainOptions {
   train::HookList hooks;
-  // A number of additional steps, or a global step; neither: until the input
-  // ends. Both are INVALID_ARGUMENT.
+  // Training ends after `steps` more steps, or at global step `max_steps`.
+  // Without either it ends with the input. Setting both is INVALID_ARGUMENT.
   std::optional<int64_t> steps;
   std::optional<int64_t> max_steps;
   std::vector<std::shared_ptr<train::CheckpointSaverListener>> saving_listeners;
-  // Returns true to end training as if a hook had requested it. Called on any
-  // thread, also concurrently; must return at once. May be null.
+  // Returns true to end training as if a hook had requested a stop. Called on
+  // any thread, also concurrently, and must return at once. May be null.
   std::function<bool()> stop_requested;
-  // Process of its sessions; null: as in the config's session_config.
+  // Process of the training's sessions; null: the process in the config's
+  // session_config.
   Process* process = nullptr;
 };
 
 struct EvaluateOptions {
-  std::optional<int64_t> steps;  // batches; none: all of the input
+  std::optional<int64_t> steps;  // in batches; null: all of the input
   train::HookList hooks;
-  std::string checkpoint_path;  // empty: the newest
+  std::string checkpoint_path;  // empty: the newest checkpoint
   std::string name;             // events go to "eval", or "eval_NAME"
-  // Returns true to end before the next batch, with CANCELLED and no output.
-  // Otherwise as in TrainOptions.
+  // Returns true to end before the next batch, with CANCELLED and without
+  // results. The rules for threads are those of TrainOptions::stop_requested.
   std::function<bool()> stop_requested;
   // Receives a transient error that prevented writing the events of an
-  // otherwise successful evaluation; OK if they were written. May be null.
+  // otherwise successful evaluation, or OK if they were written. May be null.
   absl::Status* lost_events = nullptr;
 };
-// Metrics by name, with "loss", the mean over all batches, and "global_step".
+// Metrics by name. Always contains "loss", the mean over all batches, and
+// "global_step".
 using EvalMetrics = std::map<std::string, Tensor>;
 
 struct PredictOptions {
-  std::vector<std::string> predict_keys;  // empty: all
+  std::vector<std::string> predict_keys;  // empty: all predictions
   train::HookList hooks;
-  std::string checkpoint_path;  // empty: the newest
-  // Whether each prediction is for one example, or for a batch.
+  std::string checkpoint_path;  // empty: the newest checkpoint
+  // If true, each Prediction is for one example; if false, for a batch.
   bool yield_single_examples = true;
 };
 using Prediction = std::map<std::string, Tensor>;
@@ -100,11 +104,12 @@ using Prediction = std::map<std::string, Tensor>;
 struct ExportSavedModelOptions {
   // Files to copy, by their paths below assets.extra in the export directory.
   std::map<std::string, std::string> assets_extra;
-  bool as_text = false;         // saved_model.pbtxt
-  std::string checkpoint_path;  // empty: the newest
-  // If true, drops attrs that have the default of their op, for older readers.
+  bool as_text = false;         // writes saved_model.pbtxt instead of .pb
+  std::string checkpoint_path;  // empty: the newest checkpoint
+  // If true, drops attrs that have the default value of their op, so that older
+  // readers can load the model.
   bool strip_default_attrs = true;
-  // Whether to export an untrained model, whose checkpoint is of step 0. A
+  // Whether to export an untrained model: one whose checkpoint is of step 0. A
   // model started by warm_start_from is always exported.
   bool allow_untrained = false;
 };
@@ -113,7 +118,8 @@ struct ExportSavedModelOptions {
 class PredictionStream {
  public:
   virtual ~PredictionStream() = default;
-  // None at the end of the input. An error is permanent.
+  // Returns the next prediction; null at the end of the input. An error is
+  // permanent.
   virtual absl::StatusOr<std::optional<Prediction>> Next() = 0;
 };
 
@@ -125,37 +131,40 @@ class Estimator {
   const std::string& model_dir() const;
   const RunConfig& config() const;
 
-  // Returns OK at once if max_steps are reached already. INVALID_ARGUMENT for a
-  // task that does not train.
+  // Trains the model. Returns OK at once if max_steps has been reached already.
+  // INVALID_ARGUMENT for a task that does not train.
   absl::Status Train(const InputFn& input_fn, const TrainOptions& options = {});
   absl::StatusOr<EvalMetrics> Evaluate(const InputFn& input_fn,
                                        const EvaluateOptions& options = {});
-  // The stream is independent of the Estimator, except for its options.
+  // Returns a stream of predictions. Besides the dependencies in
+  // EstimatorOptions, it does not need the Estimator.
   absl::StatusOr<std::unique_ptr<PredictionStream>> Predict(
       const InputFn& input_fn, const PredictOptions& options = {});
 
-  // Writes the model for serving, with the values of a checkpoint, and returns
-  // its directory: EXPORT_DIR_BASE/SECONDS, the current time or later than the
-  // newest existing one. The directory appears atomically; in an object store
-  // it is complete once it has a saved_model.pb. Vocabulary files of tables are
-  // included. Signatures are those of the model's export_outputs;
-  // docs/user/saved_models.md. NOT_FOUND without a checkpoint;
-  // FAILED_PRECONDITION for an untrained model.
+  // Writes the model for serving, with the values of a checkpoint. Returns the
+  // new directory, EXPORT_DIR_BASE/SECONDS. SECONDS is the current time, or the
+  // next number if an export with a later time exists. The directory appears
+  // atomically; in an object store it is complete once it has a saved_model.pb.
+  // Vocabulary files of tables are included. Signatures are those of the
+  // model's export_outputs (docs/user/saved_models.md). NOT_FOUND if there is
+  // no checkpoint; FAILED_PRECONDITION for an untrained model.
   absl::StatusOr<std::string> ExportSavedModel(
       const std::string& export_dir_base,
       const ServingInputReceiverFn& serving_input_receiver_fn,
       const ExportSavedModelOptions& options = {});
 
-  // Returns the prefix of the newest checkpoint, or none.
+  // Returns the prefix of the newest checkpoint; null if there is no
+  // checkpoint.
   absl::StatusOr<std::optional<std::string>> LatestCheckpoint() const;
-  // Reads the newest checkpoint: all keys; one tensor. NOT_FOUND without one.
+  // Read the newest checkpoint: the names of all variables, or the value of
+  // one. NOT_FOUND if there is no checkpoint.
   absl::StatusOr<std::vector<std::string>> GetVariableNames() const;
   absl::StatusOr<Tensor> GetVariableValue(const std::string& name) const;
-  // Directory of the events of evaluations with that name.
+  // Returns the directory for the events of evaluations that are named `name`.
   std::string eval_dir(const std::string& name = "") const;
 
-  // Its file system, scheduler and logger; lives as long as any copy of the
-  // Estimator.
+  // Environment is the file system, scheduler and logger of an Estimator. It
+  // lives as long as any copy of the Estimator.
   struct Environment {
     FileSystem& files;
     Scheduler& scheduler;

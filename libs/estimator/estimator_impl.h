@@ -1,6 +1,6 @@
 // Internal state of an Estimator, and the graph of one call.
 //
-// Threads: as the Estimator's.
+// Threads: only one call at a time, like the Estimator.
 #ifndef WEFT_LIBS_ESTIMATOR_ESTIMATOR_IMPL_H_
 #define WEFT_LIBS_ESTIMATOR_ESTIMATOR_IMPL_H_
 
@@ -33,14 +33,15 @@ class Estimator::Impl {
     return options.file_system != nullptr ? *options.file_system : local_files;
   }
   absl::StatusOr<std::optional<std::string>> LatestCheckpoint();
-  // As LatestCheckpoint, but NOT_FOUND if the state file names a missing
-  // checkpoint.
+  // Returns the newest checkpoint like LatestCheckpoint, but NOT_FOUND if the
+  // state file names a missing checkpoint.
   absl::StatusOr<std::optional<std::string>> FindLatestCheckpoint();
-  // Opens the newest checkpoint; NOT_FOUND without one.
+  // Opens the newest checkpoint; NOT_FOUND if there is no checkpoint.
   absl::StatusOr<std::unique_ptr<checkpoint::CheckpointReader>>
   OpenLatestCheckpoint();
-  // Returns `path`, or the newest checkpoint; empty, and logged, if there is
-  // none. NOT_FOUND if the state file names a missing checkpoint.
+  // Returns `path` or, if that is empty, the newest checkpoint. If there is no
+  // checkpoint, logs that and returns "". NOT_FOUND if the state file names a
+  // missing checkpoint.
   absl::StatusOr<std::string> CheckpointToUse(const std::string& path,
                                               absl::string_view to_do);
   // Returns the writer of an evaluation directory, created on first use with
@@ -48,8 +49,8 @@ class Estimator::Impl {
   // Estimator.
   absl::StatusOr<summary::FileWriter*> EvalWriter(const std::string& directory,
                                                   const Scope& graph);
-  // Options of a session creator, and all but the hooks of its
-  // MonitoredSession.
+  // CreatorOptions returns the options of a session creator. SessionOptionsWith
+  // returns the options of its MonitoredSession, except the hooks.
   train::SessionCreatorOptions CreatorOptions() const;
   train::MonitoredSessionOptions SessionOptionsWith(
       train::HookList hooks) const;
@@ -67,33 +68,33 @@ class Estimator::Impl {
   std::map<std::string, std::unique_ptr<summary::FileWriter>> eval_writers_;
 };
 
-// The graph of one call.
+// BuiltModel is the graph of one call of an Estimator.
 struct BuiltModel {
   explicit BuiltModel(Scope scope) : root(std::move(scope)) {}
   Scope root;
   ops::Variable global_step;
   InputTensors input;
-  EstimatorSpec spec;  // checked
+  EstimatorSpec spec;  // has been checked
 };
 absl::StatusOr<BuiltModel> BuildModel(const ModelFn& model_fn,
                                       const RunConfig& config, Mode mode,
                                       const InputFn& input_fn);
 
 // Returns a hook that runs the input's initializers in each session; null if
-// there are none.
+// the input has no initializers.
 std::shared_ptr<train::SessionRunHook> InputHook(const InputTensors& input);
 // Appends the non-null elements of `from`.
 void AddHooks(const train::HookList& from, train::HookList& hooks);
 
-// Returns the scalars by tag of an event written by an evaluation; empty for
+// Returns the scalars, by tag, of an event that an evaluation wrote; empty for
 // other events.
 std::map<std::string, float> ScalarsOf(const summary::Event& event);
 
-// Parses the version number of an export directory: ten digits, the seconds
-// since 1970 until the year 2286.
+// Parses the version number of an export directory: ten digits, which are the
+// seconds since 1970 (until the year 2286). Null for other names.
 std::optional<int64_t> ExportVersion(absl::string_view name);
 
-// Returns a scalar number as a double; none for anything else.
+// Returns a scalar number as a double; null for any other tensor.
 std::optional<double> NumberIn(const Tensor& tensor);
 
 }  // namespace weft::estimator

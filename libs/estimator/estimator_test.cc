@@ -1,4 +1,4 @@
-// Arguments of an Estimator, and what it reads from its directory.
+// Tests of the arguments of an Estimator, and of reading its directory.
 // integration_tests train models.
 #include "libs/estimator/estimator.h"
 
@@ -47,7 +47,7 @@ TEST_F(EstimatorArgumentsTest, ModelFnIsRequired) {
   EXPECT_THAT(model.GetVariableNames(), StatusIs(kInvalid, "model_fn"));
 }
 
-TEST_F(EstimatorArgumentsTest, ModelDirMayBeTheConfigs) {
+TEST_F(EstimatorArgumentsTest, ModelDirMayComeFromTheConfig) {
   RunConfig config;
   config.model_dir = "/shared";
   EXPECT_EQ(Estimator(Model, Options(""), config).model_dir(), "/shared");
@@ -80,13 +80,13 @@ TEST_F(EstimatorArgumentsTest, ConfigIsChecked) {
               StatusIs(kInvalid, "save_checkpoints_steps"));
 }
 
-TEST_F(EstimatorArgumentsTest, EvaluationsHaveTheirDirectories) {
+TEST_F(EstimatorArgumentsTest, NamedEvaluationsHaveDirectories) {
   const Estimator model(Model, Options());
   EXPECT_EQ(model.eval_dir(), "/model/eval");
   EXPECT_EQ(model.eval_dir("test"), "/model/eval_test");
 }
 
-TEST_F(EstimatorArgumentsTest, NoCheckpointYet) {
+TEST_F(EstimatorArgumentsTest, ModelWithoutCheckpointIsReported) {
   const Estimator model(Model, Options());
   ASSERT_OK_AND_ASSIGN(const auto latest, model.LatestCheckpoint());
   EXPECT_EQ(latest, std::nullopt);
@@ -97,9 +97,9 @@ TEST_F(EstimatorArgumentsTest, NoCheckpointYet) {
               StatusIs(absl::StatusCode::kNotFound, "train first"));
 }
 
-TEST_F(EstimatorArgumentsTest, CopiesAreTheSameEstimator) {
+TEST_F(EstimatorArgumentsTest, CopiesShareOneEstimator) {
   const Estimator model(Model, Options());
-  const Estimator copy = model;  // NOLINT: it is tested
+  const Estimator copy = model;  // NOLINT: the copy is what is tested
   EXPECT_EQ(&copy.model_dir(), &model.model_dir());
   EXPECT_EQ(&copy.environment().files, &files_);
 }
@@ -108,7 +108,7 @@ TEST_F(EstimatorArgumentsTest, CopiesAreTheSameEstimator) {
 
 class LearnRunnerTest : public EstimatorArgumentsTest {
  protected:
-  // Runs an Experiment whose Estimator has `its` config.
+  // Runs an Experiment with `config`; its Estimator has the config `its`.
   absl::Status Run(const RunConfig& config, const RunConfig& its,
                    const std::string& schedule = "") {
     return learn_runner::Run(
@@ -135,7 +135,7 @@ TEST_F(LearnRunnerTest, ModelDirIsRequired) {
   EXPECT_THAT(Run({}, {}), StatusIs(kInvalid, "Must specify `model_dir`"));
 }
 
-TEST_F(LearnRunnerTest, UnknownScheduleListsAll) {
+TEST_F(LearnRunnerTest, UnknownScheduleErrorListsAll) {
   EXPECT_THAT(Run(InModelDir(), InModelDir(), "training"),
               StatusIs(kInvalid,
                        "non-existent task training; there are: train, "
@@ -144,7 +144,7 @@ TEST_F(LearnRunnerTest, UnknownScheduleListsAll) {
                        "continuous_train_and_eval, run_std_server, test."));
 }
 
-TEST_F(LearnRunnerTest, EstimatorMustHaveTheConfig) {
+TEST_F(LearnRunnerTest, EstimatorMustHaveTheSameConfig) {
   RunConfig other = InModelDir();
   other.model_dir = "/other";
   EXPECT_THAT(Run(InModelDir(), other),
@@ -174,7 +174,7 @@ TEST_F(LearnRunnerTest, EvaluationNeedsACheckpoint) {
                        "There is no checkpoint to evaluate in '/model'"));
 }
 
-TEST_F(LearnRunnerTest, IterationsAreForOneProgram) {
+TEST_F(LearnRunnerTest, ContinuousTrainAndEvalRejectsClusters) {
   const RunConfig worker =
       InModelDir(Config(R"({"type": "worker", "index": 0})"));
   EXPECT_THAT(Run(worker, worker, "continuous_train_and_eval"),

@@ -1,4 +1,4 @@
-// Estimator::Evaluate.
+// Implements Estimator::Evaluate.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +14,7 @@
 namespace weft::estimator {
 namespace {
 
-// Fetches of each evaluation step, and final values.
+// Evaluation holds the fetches of each evaluation step, and the final values.
 struct Evaluation {
   std::vector<std::string> names;
   std::vector<Output> values;  // metric values by name, then the global step
@@ -40,7 +40,8 @@ Evaluation MakeEvaluation(const BuiltModel& built) {
   return evaluation;
 }
 
-// TensorFlow logs each of a few steps, and every tenth of many.
+// Returns whether to log `step`. As in TensorFlow, each step is logged if there
+// are few, and every tenth of the evaluation if there are many.
 bool IsLogged(int64_t step, int64_t steps) {
   return steps < 20 || step % (steps / 10) == 0 || step == steps;
 }
@@ -69,7 +70,8 @@ absl::Status RunBatches(train::MonitoredSession& session,
   return absl::OkStatus();
 }
 
-// As a double, an integer would have only six digits.
+// Returns the value as text. An integer is not converted to a double, because
+// that would print only six digits.
 std::string ToString(const Tensor& value) {
   if (value.IsInitialized() && value.num_elements() == 1) {
     if (value.dtype() == DT_INT64) return absl::StrCat(value.scalar<int64_t>());
@@ -79,8 +81,8 @@ std::string ToString(const Tensor& value) {
   return number ? absl::StrCat(*number) : value.ToString();
 }
 
-// Logs the values of a metric that is a serialized Summary, as NAME/0, NAME/1,
-// ...
+// Adds the values of a metric that is a serialized Summary to `all`, as NAME/0,
+// NAME/1, ... Logs a warning if the bytes are not a Summary.
 void AddSummary(const std::string& name, const std::string& bytes,
                 Logger& logger, summary::Summary& all) {
   auto parsed = summary::ParseSummary(bytes);
@@ -96,8 +98,8 @@ void AddSummary(const std::string& name, const std::string& bytes,
   }
 }
 
-// Writes as TensorFlow does: a scalar, a tensor for values with dimensions, or
-// a Summary.
+// Adds a metric's value to `all` as TensorFlow does: as a scalar, a tensor (for
+// values with dimensions), or a Summary.
 void AddValue(const std::string& name, const Tensor& value, Logger& logger,
               summary::Summary& all) {
   const auto number = NumberIn(value);
@@ -144,7 +146,8 @@ absl::Status WriteEvents(summary::FileWriter& writer,
 void LogMetrics(Logger& logger, const EvalMetrics& metrics) {
   std::vector<std::string> items;
   for (const auto& [name, value] : metrics) {
-    // Bytes, for example of a Summary, are not readable.
+    // A string may be, for example, the bytes of a Summary, so it is not
+    // printed.
     if (value.dtype() == DT_STRING && value.rank() == 0) continue;
     items.push_back(absl::StrCat(name, " = ", ToString(value)));
   }
@@ -153,8 +156,8 @@ void LogMetrics(Logger& logger, const EvalMetrics& metrics) {
                            absl::StrJoin(items, ", ")));
 }
 
-// Permanent errors, such as missing permissions or directories. Disk and
-// network errors are transient.
+// Returns whether an error is permanent, such as missing permissions or
+// directories. Disk and network errors are transient.
 bool NeverPasses(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status) ||
          absl::IsFailedPrecondition(status) || absl::IsAlreadyExists(status);
@@ -188,7 +191,8 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   creator.scaffold = built.spec.scaffold;
   creator.master = impl.config.evaluation_master;
   creator.config = impl.config.session_config;
-  // Variables are private: a training may be running.
+  // The session gets its own variables, because a training may be using the
+  // shared ones.
   creator.config.isolate_session_state = true;
   creator.checkpoint_filename_with_path = checkpoint;
   creator.stop_requested = options.stop_requested;
@@ -217,8 +221,9 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
                   : writer.status();
   if (options.lost_events != nullptr) *options.lost_events = written;
   if (written.ok()) return metrics;
-  // The metrics are valid, and later events may be written. If events can never
-  // be written, an early stop would silently wait for them.
+  // A transient error is only logged: the metrics are valid, and later events
+  // may be written. A permanent one is returned, because an early stop would
+  // silently wait for events that never come.
   if (NeverPasses(written)) {
     return Annotate(written, "events of an evaluation could not be written");
   }

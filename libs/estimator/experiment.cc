@@ -16,11 +16,12 @@
 namespace weft::estimator {
 namespace {
 
-constexpr int64_t kDefaultIteration = 1000;  // steps
+constexpr int64_t kDefaultIteration = 1000;  // in steps
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-// Start step of a worker, growing with its index as in TensorFlow; at most the
-// last step, after which the step does not advance.
+// Returns the global step at which a worker starts. It grows with the worker's
+// index as in TensorFlow, but is at most the last step, because the global step
+// does not go beyond.
 int64_t FirstStepOf(int task_id, std::optional<int64_t> last_step) {
   const auto step = static_cast<int64_t>(8000 * std::log(task_id + 1.0));
   return std::min(step, last_step.value_or(step));
@@ -70,7 +71,8 @@ absl::StatusOr<std::string> DefaultSchedule(const RunConfig& config) {
                    ". Give one in RunOptions::schedule."));
 }
 
-// A config created otherwise may describe another task.
+// Checks that the Estimator has this config, because another config may
+// describe another task.
 absl::Status CheckConfig(const Estimator& estimator, const RunConfig& config) {
   RETURN_IF_ERROR(estimator.status());
   const RunConfig& its = estimator.config();
@@ -230,7 +232,7 @@ absl::StatusOr<ExperimentResult> Experiment::ContinuousTrainAndEval(
                      EvaluateOnce(checkpoint, options_.eval_steps, task));
     if (evaluated.metrics) result = std::move(evaluated);
     ASSIGN_OR_RETURN(const int64_t after, StepSoFar());
-    // All steps are done, or the input has ended.
+    // Stop when all steps are done, or the input has ended.
     if ((all > 0 && after >= all) || after - before < iteration) break;
   }
   return result;

@@ -1,6 +1,6 @@
 // Experiment combines a model with its training and evaluation data, and runs
-// on every task of a cluster; TensorFlow's tf.contrib.learn.Experiment and
-// learn_runner.
+// on every task of a cluster. It corresponds to TensorFlow's
+// tf.contrib.learn.Experiment and learn_runner.
 //
 //   auto experiment_fn = [](const RunConfig& config, const HParams& params)
 //       -> absl::StatusOr<Experiment> {
@@ -10,7 +10,7 @@
 //   };
 //   return learn_runner::Run(experiment_fn, config);
 //
-// Threads: one call at a time. All block.
+// Threads: only one call at a time is allowed. All calls block.
 #ifndef WEFT_LIBS_ESTIMATOR_EXPERIMENT_H_
 #define WEFT_LIBS_ESTIMATOR_EXPERIMENT_H_
 
@@ -35,60 +35,65 @@ struct ExperimentOptions {
   Estimator estimator;
   InputFn train_input_fn;
   InputFn eval_input_fn;
-  // Trains until this global step; none: until the input ends.
+  // Global step at which training ends; null: when the input ends.
   std::optional<int64_t> train_steps;
-  std::optional<int64_t> eval_steps = 100;  // batches; none: all of the input
+  // In batches; null: all of the input.
+  std::optional<int64_t> eval_steps = 100;
   train::HookList train_monitors;
   train::HookList eval_hooks;
-  // Delay before an evaluation by Evaluate and ContinuousEval; TensorFlow's is
-  // 120.
+  // Delay before an evaluation by Evaluate and ContinuousEval. TensorFlow's
+  // default is 120.
   double eval_delay_secs = 0;
   double continuous_eval_throttle_secs = 60;
   // For TrainAndEvaluate: minimum number of steps between evaluations of new
-  // checkpoints; 0: evaluates only at the end.
+  // checkpoints. With 0, only the end is evaluated.
   int64_t min_eval_frequency = 1;
-  // If true, worker i waits for global step int(8000 * ln(i + 1)), or for
+  // If true, worker i starts at global step int(8000 * ln(i + 1)), or at
   // train_steps if that is less.
   bool delay_workers_by_global_step = false;
   std::vector<std::shared_ptr<Exporter>> exporters;
-  // For ContinuousTrainAndEval; none: a tenth of train_steps, or 1000.
+  // For ContinuousTrainAndEval. Null: a tenth of train_steps, or 1000 if
+  // train_steps is null.
   std::optional<int64_t> train_steps_per_iteration;
   std::vector<std::shared_ptr<train::CheckpointSaverListener>> saving_listeners;
 };
 
-// The result of a schedule.
+// The result of every schedule.
 using ExperimentResult = TrainAndEvaluateResult;
 
 class Experiment {
  public:
-  // Does not run anything.
+  // The constructor runs nothing.
   explicit Experiment(ExperimentOptions options)
       : options_(std::move(options)) {}
 
   const Estimator& estimator() const { return options_.estimator; }
 
-  // The schedules. `task` describes how this program runs as a task.
+  // ---- schedules ----
+  // Each runs one task; `task` describes how this program runs it.
+  // Trains as the task of the config, and runs a server for the task.
 
   // Trains as the task of the config, beside a server.
   absl::StatusOr<ExperimentResult> Train(const TaskOptions& task = {});
-  // Evaluates the newest checkpoint, once; events go to "eval_one_pass".
+  // Evaluates the newest checkpoint once. Events go to "eval_one_pass".
   absl::StatusOr<ExperimentResult> Evaluate(const TaskOptions& task = {});
-  // Evaluates each new checkpoint, until one has train_steps; events go to
-  // "eval_continuous". `predicate_fn` as in ContinuousEvaluationOptions.
+  // Evaluates each new checkpoint until a checkpoint has train_steps. Events go
+  // to "eval_continuous". `predicate_fn` is described in
+  // ContinuousEvaluationOptions.
   absl::StatusOr<ExperimentResult> ContinuousEval(
       const TaskOptions& task = {},
       std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn =
           nullptr);
-  // As ContinuousEval on the training data; events go to
-  // "eval_continuous_on_train_data". Nothing is exported.
+  // Evaluates like ContinuousEval, but on the training data, and exports
+  // nothing. Events go to "eval_continuous_on_train_data".
   absl::StatusOr<ExperimentResult> ContinuousEvalOnTrainData(
       const TaskOptions& task = {});
-  // Alternates training and evaluation, and evaluates at the end; events go to
+  // Alternates training and evaluation, and evaluates at the end. Events go to
   // "eval".
   absl::StatusOr<ExperimentResult> TrainAndEvaluate(
       const TaskOptions& task = {});
-  // Evaluates after every train_steps_per_iteration; events go to
-  // "eval_one_pass". INVALID_ARGUMENT in a cluster.
+  // Trains train_steps_per_iteration steps, evaluates, and repeats. Events go
+  // to "eval_one_pass". INVALID_ARGUMENT in a cluster.
   absl::StatusOr<ExperimentResult> ContinuousTrainAndEval(
       const TaskOptions& task = {});
   // Runs a parameter server.
@@ -100,11 +105,13 @@ class Experiment {
  private:
   TrainOptions TrainingOptions() const;
   EvalSpec EvaluationSpec(const std::string& name) const;
-  // Global step of the newest checkpoint; 0 without one.
+  // Returns the global step of the newest checkpoint; 0 if there is no
+  // checkpoint.
   absl::StatusOr<int64_t> StepSoFar() const;
-  // The newest checkpoint. NOT_FOUND without one.
+  // Returns the newest checkpoint; NOT_FOUND if there is no checkpoint.
   absl::StatusOr<std::string> CheckpointToEvaluate() const;
-  // Writes to "eval_one_pass"; no result after a stop request.
+  // Evaluates `checkpoint` and writes events to "eval_one_pass". The result is
+  // empty after a stop request.
   absl::StatusOr<ExperimentResult> EvaluateOnce(const std::string& checkpoint,
                                                 std::optional<int64_t> steps,
                                                 const TaskOptions& task);
@@ -116,15 +123,16 @@ class Experiment {
   ExperimentOptions options_;
 };
 
-// Called once, with the config of this task.
+// ExperimentFn creates the Experiment. It is called once, with the config of
+// this task.
 using ExperimentFn = std::function<absl::StatusOr<Experiment>(
     const RunConfig& config, const HParams& hparams)>;
 
 namespace learn_runner {
 
 struct RunOptions {
-  // TensorFlow's name of one of Experiment's schedules ("train_and_evaluate");
-  // empty: the default of the task:
+  // Schedule to run, under TensorFlow's name ("train_and_evaluate"). Empty: the
+  // default schedule of the task:
   //   alone, master     train_and_evaluate
   //   chief, worker     train
   //   ps                run_std_server
@@ -132,9 +140,9 @@ struct RunOptions {
   std::string schedule;
   TaskOptions task;
 };
-// Runs the experiment as the task of the config. INVALID_ARGUMENT for an
-// unknown schedule, a config without model_dir, or an Estimator with another
-// config.
+// Runs the experiment as the task that the config describes. INVALID_ARGUMENT
+// for an unknown schedule, a config without model_dir, or an Estimator with
+// another config.
 absl::StatusOr<ExperimentResult> Run(const ExperimentFn& experiment_fn,
                                      const RunConfig& config,
                                      const HParams& hparams = {},

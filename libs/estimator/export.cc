@@ -1,4 +1,4 @@
-// Estimator::ExportSavedModel.
+// Implements Estimator::ExportSavedModel.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -31,26 +31,29 @@ namespace {
 constexpr int kMaxDirectoryAttempts = 10;
 constexpr char kAssetsExtra[] = "assets.extra";
 constexpr char kTemporary[] = "temp-";
-// The largest ten-digit version.
+// The largest version number with ten digits.
 constexpr int64_t kLastVersion = 9'999'999'999;
-// Upper bound of the duration of an export.
+// Upper bound of the duration of an export. Older temporary directories are
+// leftovers.
 constexpr int64_t kMaxExportSeconds = int64_t{24} * 60 * 60;
 
-// Remote directories are renamed file by file, so the file that makes it a
-// SavedModel must be written last, and only once.
+// Returns whether a directory is renamed file by file, as remote directories
+// are. In such a directory saved_model.pb, which makes it a SavedModel, must be
+// written last, and only once.
 bool RenamesDirectories(const std::string& path) {
   const absl::string_view scheme = SchemeAndHost(path);
   return scheme.empty() || absl::StartsWith(scheme, "zmq://");
 }
 
-// Temporary and final location of an export.
+// ExportDirectory is the temporary and the final location of an export.
 struct ExportDirectory {
   std::string temporary;
   std::string path;
 };
 
-// The current time, but larger than all existing versions: servers take the
-// largest number as the newest, and the clock may have been set back.
+// Returns the version of a new export: the current time, or a number larger
+// than all existing versions. Servers take the largest number as the newest
+// version, and the clock may have been set back.
 int64_t NextVersion(const std::vector<std::string>& names, absl::Time now) {
   int64_t next = absl::ToUnixSeconds(now);
   for (const std::string& name : names) {
@@ -62,8 +65,8 @@ int64_t NextVersion(const std::vector<std::string>& names, absl::Time now) {
   return next;
 }
 
-// Exports that were killed long ago leave a whole model each. Failed deletions
-// are retried by the next export.
+// Deletes temporary directories of exports that were killed long ago, because
+// each may hold a whole model. The next export retries failed deletions.
 void DeleteLeftOnes(FileSystem& files, const std::string& base,
                     const std::vector<std::string>& names, absl::Time now) {
   for (const std::string& name : names) {
@@ -76,8 +79,8 @@ void DeleteLeftOnes(FileSystem& files, const std::string& base,
   }
 }
 
-// Creates the temporary directory: named by the current second, or by the next
-// free one.
+// Creates the temporary directory, named after the current second, or after the
+// next second that is free.
 absl::StatusOr<ExportDirectory> MakeDirectory(FileSystem& files,
                                               const std::string& base,
                                               absl::Time now) {
@@ -157,7 +160,7 @@ void LogSignatures(Logger& logger, const ExportSignatures& signatures) {
   }
 }
 
-// A graph of an export with its saver and initializer.
+// ServedModel is the graph of an export, with its saver and initializer.
 struct ServedModel {
   BuiltModel built;
   ExportSignatures signatures;
@@ -165,8 +168,8 @@ struct ServedModel {
   Operation local_init_op;
 };
 
-// Returns an input function that stores its inputs in `receiver`, which must
-// outlive it.
+// Returns an input function that calls `receive` and stores the result in
+// `receiver`, which must outlive the function.
 InputFn ReceiveInto(ServingInputReceiver& receiver,
                     const ServingInputReceiverFn& receive) {
   return [&](const Scope& scope) -> absl::StatusOr<InputTensors> {
@@ -179,7 +182,7 @@ InputFn ReceiveInto(ServingInputReceiver& receiver,
   };
 }
 
-// Uses the model's own, or adds new ones.
+// Uses the saver and initializer of the model's scaffold, or adds new ones.
 void AddSaverAndInit(ServedModel& model) {
   const Scope& root = model.built.root;
   if (const auto& scaffold = model.built.spec.scaffold; scaffold != nullptr) {
@@ -210,7 +213,7 @@ absl::StatusOr<ServedModel> BuildServedModel(
   return model;
 }
 
-// Writes everything under a temporary name.
+// Writes all files of the export to the temporary directory.
 absl::Status WriteExport(FileSystem& files, Session& session,
                          const ServedModel& model, const std::string& directory,
                          const ExportSavedModelOptions& options) {
@@ -229,7 +232,8 @@ absl::Status WriteExport(FileSystem& files, Session& session,
   return builder->Save(options.as_text).status();
 }
 
-// A failed export leaves no files.
+// Writes the export and gives it its final name. A failed export leaves no
+// files.
 absl::StatusOr<std::string> WriteAndRename(
     FileSystem& files, Session& session, const ServedModel& model,
     const std::string& base, absl::Time now,
@@ -259,7 +263,8 @@ absl::Status CheckCall(const std::string& export_dir_base,
   return absl::InvalidArgumentError("export_dir_base must be given.");
 }
 
-// An unreadable checkpoint is reported by restoring it.
+// Fails if the checkpoint is of step 0. An unreadable checkpoint passes,
+// because restoring it will report the error.
 absl::Status CheckThatItIsTrained(FileSystem& files,
                                   const std::string& checkpoint) {
   const auto progress = ReadProgress(files, checkpoint);

@@ -1,7 +1,8 @@
-// ExportOutput describes the outputs of a serving signature; TensorFlow's
-// tf.estimator.export.ExportOutput and its three kinds.
+// ExportOutput describes the outputs of a serving signature, like TensorFlow's
+// tf.estimator.export.ExportOutput with its three kinds.
 //
-// Values that refer to a graph. Threads: as the scope's.
+// Outputs are values that refer to a graph, and are as thread-safe as the
+// scope.
 #ifndef WEFT_LIBS_ESTIMATOR_EXPORT_OUTPUT_H_
 #define WEFT_LIBS_ESTIMATOR_EXPORT_OUTPUT_H_
 
@@ -13,13 +14,13 @@
 
 namespace weft::estimator {
 
-// Classes (strings) and their scores (floats) per example, both [batch, n].
-// Either may be null.
+// Class names (strings) and their scores (floats) for each example, both of
+// shape [batch, n]. Either may be null.
 struct ClassificationOutput {
   Output scores;
   Output classes;
 };
-// One float per example.
+// One predicted float per example.
 struct RegressionOutput {
   Output value;
 };
@@ -29,7 +30,7 @@ struct PredictOutput {
 using ExportOutput =
     std::variant<ClassificationOutput, RegressionOutput, PredictOutput>;
 
-// By signature name.
+// Outputs by the name of their signature.
 using ExportOutputs = std::map<std::string, ExportOutput>;
 
 }  // namespace weft::estimator

@@ -12,7 +12,7 @@ std::string DefaultKey() {
   return std::string(train::kDefaultServingSignatureDefKey);
 }
 
-// The single input tensor of a classification or a regression.
+// Returns the single input tensor of a classification or a regression.
 absl::StatusOr<Output> OnlyReceiver(absl::string_view kind,
                                     const Receivers& receivers) {
   if (receivers.size() == 1) return receivers.begin()->second;

@@ -1,7 +1,7 @@
 // Construction of the signatures of an export: one for each valid combination
 // of a request form and a model output, as in TensorFlow.
 //
-// Stateless functions.
+// Threads: the functions are stateless.
 #ifndef WEFT_LIBS_ESTIMATOR_EXPORT_SIGNATURES_H_
 #define WEFT_LIBS_ESTIMATOR_EXPORT_SIGNATURES_H_
 
@@ -16,15 +16,15 @@
 
 namespace weft::estimator {
 
-// Returns the outputs of the spec, or its predictions, including a
-// "serving_default". INVALID_ARGUMENT if there are several and none has that
-// name.
+// Returns the export outputs of the spec or, if it has none, its predictions.
+// The result contains "serving_default". INVALID_ARGUMENT if there are several
+// outputs and none has that name.
 absl::StatusOr<ExportOutputs> GetExportOutputs(const EstimatorSpec& spec);
 
 struct ExportSignatures {
   std::map<std::string, train::SignatureDef> included;
-  // Outputs that cannot be served in this form, with the reason: a
-  // classification takes one string tensor.
+  // Signatures that cannot be served, with the reason. For example, a
+  // classification must take a single string tensor.
   std::map<std::string, std::string> excluded;
 };
 ExportSignatures BuildAllSignatureDefs(const ServingInputReceiver& receiver,

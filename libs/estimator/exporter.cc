@@ -32,13 +32,14 @@ absl::Status CheckOptions(const std::string& name,
       *options.exports_to_keep));
 }
 
-// An evaluation may precede the training's first step.
+// Returns whether the metrics are of step 0, because an evaluation may precede
+// the first training step.
 bool IsOfStepZero(const EvalMetrics& metrics) {
   const auto step = metrics.find("global_step");
   return step != metrics.end() && NumberIn(step->second) == 0;
 }
 
-// Common implementation of all exporters.
+// SavedModelExporter is the common base of all exporters.
 class SavedModelExporter : public Exporter {
  public:
   SavedModelExporter(std::string name, ServingInputReceiverFn receive,
@@ -57,7 +58,8 @@ class SavedModelExporter : public Exporter {
     RETURN_IF_ERROR(status_);
     if (!is_the_final_export && IsOfStepZero(eval_result)) {
       estimator.environment().logger.Info(absl::StrCat(
-          "Exporter '", name_, "' waits for a trained model: ", checkpoint_path,
+          "Exporter '", name_,
+          "' skips the export until the model is trained: ", checkpoint_path,
           " is of step 0."));
       return std::nullopt;
     }
@@ -85,8 +87,8 @@ class SavedModelExporter : public Exporter {
   virtual bool KeepsCount() const { return true; }
 
  private:
-  // Deletes exports before `newest`, which is kept whatever its number is;
-  // later ones belong to another program. Failed deletions are retried after
+  // Deletes old exports, but never `newest`, whatever its number is, nor later
+  // ones, which belong to another program. Failed deletions are retried after
   // the next export.
   void DeleteOldOnes(const Estimator& estimator,
                      const std::string& newest) const {
@@ -100,7 +102,8 @@ class SavedModelExporter : public Exporter {
     });
     const auto keep = static_cast<uint64_t>(*options_.exports_to_keep - 1);
     if (names->size() <= keep) return;
-    names->resize(names->size() - keep);  // sorted, since all have one length
+    // Names are sorted: all have the same length.
+    names->resize(names->size() - keep);
     for (const std::string& name : *names) {
       const std::string old = JoinPath(export_path, name);
       const absl::Status deleted = files.DeleteRecursively(old);
@@ -198,13 +201,14 @@ class Best : public SavedModelExporter {
       const absl::Status read = ReadFile(files, path);
       if (read.ok()) continue;
       estimator.environment().logger.Warning(absl::StrCat(
-          "Evaluations after that are not considered: ", read.message()));
+          "Later evaluations in a corrupt event file are ignored: ",
+          read.message()));
     }
     return absl::OkStatus();
   }
 
-  // Reads to the end, or to the first corruption: a program may have been
-  // killed while writing.
+  // Reads a file to its end, or to the first corruption: a program may have
+  // been killed while writing.
   absl::Status ReadFile(FileSystem& files, const std::string& path) {
     ASSIGN_OR_RETURN(const auto reader,
                      summary::EventsReader::Open(files, path));
@@ -224,7 +228,7 @@ class Best : public SavedModelExporter {
 
   const std::string pattern_;
   const CompareFn compare_;
-  std::string model_dir_;  // model of the best result
+  std::string model_dir_;  // directory of the model with the best result
   std::optional<EvalMetrics> best_;
   bool has_exported_ = false;
 };

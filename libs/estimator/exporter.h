@@ -1,17 +1,18 @@
-// Exporter writes SavedModels for serving during training; TensorFlow's
-// tf.estimator.Exporter and its three kinds. TrainAndEvaluate calls each
+// Exporter writes SavedModels for serving during training, like TensorFlow's
+// tf.estimator.Exporter with its three kinds. TrainAndEvaluate calls each
 // exporter after each evaluation:
 //
 //   EvalSpec eval;
 //   eval.exporters = {LatestExporter("latest", serving_input),
 //                     BestExporter(serving_input)};
 //
-// An export is written to export_path/SECONDS, as by
-// Estimator::ExportSavedModel; export_path is MODEL_DIR/export/NAME.
+// An export is written to export_path/SECONDS, like an export by
+// Estimator::ExportSavedModel. The export_path is MODEL_DIR/export/NAME.
 //
-// An exporter keeps errors of its arguments, and each Export returns them.
+// Errors in an exporter's arguments are kept, and each call of Export returns
+// them.
 //
-// Threads: one call at a time. Export blocks.
+// Threads: only one call at a time is allowed. Export blocks.
 #ifndef WEFT_LIBS_ESTIMATOR_EXPORTER_H_
 #define WEFT_LIBS_ESTIMATOR_EXPORTER_H_
 
@@ -34,8 +35,9 @@ class Exporter {
   // Name of the exporter and of its directory. Must be unique within an
   // EvalSpec.
   virtual const std::string& name() const = 0;
-  // Returns the created directory; none if it exports nothing this time.
-  // `eval_result` belongs to the checkpoint at `checkpoint_path`.
+  // Exports the model, and returns the created directory; null if it exports
+  // nothing this time. `eval_result` belongs to the checkpoint at
+  // `checkpoint_path`.
   virtual absl::StatusOr<std::optional<std::string>> Export(
       Estimator& estimator, const std::string& export_path,
       const std::string& checkpoint_path, const EvalMetrics& eval_result,
@@ -45,46 +47,48 @@ class Exporter {
 struct ExporterOptions {
   std::map<std::string, std::string> assets_extra;
   bool as_text = false;
-  // Number of newest exports to keep in export_path; others are deleted; none:
-  // all are kept. Not used by FinalExporter. Only directories named by a time
-  // in seconds, in ten digits, are counted and deleted.
+  // Number of newest exports to keep in export_path; older exports are deleted.
+  // Null: all are kept. FinalExporter ignores this field. Only directories
+  // whose name is a time in seconds, in ten digits, are counted and deleted.
   std::optional<int64_t> exports_to_keep = 5;
 };
 
-// All exporters skip a model of step 0, which is an error of the final export
+// All exporters skip a model of step 0. The final export fails for such a model
 // (ExportSavedModelOptions::allow_untrained).
 
-// Exports each time.
+// Returns an exporter that exports after each evaluation.
 std::shared_ptr<Exporter> LatestExporter(
     const std::string& name, ServingInputReceiverFn serving_input_receiver_fn,
     ExporterOptions options = {});
 
-// Exports once, when training has ended.
+// Returns an exporter that exports once, when training has ended.
 std::shared_ptr<Exporter> FinalExporter(
     const std::string& name, ServingInputReceiverFn serving_input_receiver_fn,
     ExporterOptions options = {});
 
-// Whether the current evaluation is better than the best so far.
+// CompareFn returns whether the current evaluation is better than the best so
+// far.
 using CompareFn =
     std::function<absl::StatusOr<bool>(const EvalMetrics& best_eval_result,
                                        const EvalMetrics& current_eval_result)>;
-// Whether its loss is smaller; a number is better than NaN. INVALID_ARGUMENT if
-// one of them has no loss.
+// Returns whether the current loss is smaller than the best; any number is
+// better than NaN. INVALID_ARGUMENT if either result has no loss.
 absl::StatusOr<bool> LossSmaller(const EvalMetrics& best_eval_result,
                                  const EvalMetrics& current_eval_result);
 
 struct BestExporterOptions {
   std::string name = "best_exporter";
-  // Event files of earlier evaluations, below the model's directory; empty:
-  // ignored. An Experiment's evaluator writes to eval_continuous, so for it
-  // this is "eval_continuous/*.tfevents.*".
+  // Pattern of event files of earlier evaluations, below the model's directory;
+  // empty: earlier evaluations are ignored. The evaluator of an Experiment
+  // writes to eval_continuous, so it needs "eval_continuous/*.tfevents.*".
   std::string event_file_pattern = "eval/*.tfevents.*";
   CompareFn compare_fn = LossSmaller;
   ExporterOptions exporter;
 };
-// Exports the first time, and when an evaluation is better than all earlier
-// ones, including those of earlier processes, if their event files are found
-// (TensorFlow forgets these at its first export).
+// Returns an exporter that exports the first time, and whenever an evaluation
+// is better than all earlier ones. These include evaluations of earlier
+// processes, if their event files are found. (TensorFlow forgets evaluations of
+// earlier processes at its first export.)
 std::shared_ptr<Exporter> BestExporter(
     ServingInputReceiverFn serving_input_receiver_fn,
     BestExporterOptions options = {});

@@ -91,7 +91,7 @@ TEST_F(ExporterGraphTest, InvalidArgumentsFailEachExport) {
       StatusIs(kInvalid, "must be a positive number. Got 0"));
 }
 
-TEST_F(ExporterGraphTest, LatestExportsEachTime) {
+TEST_F(ExporterGraphTest, LatestExporterExportsEachTime) {
   const auto exporter = LatestExporter("latest", Receive);
   EXPECT_THAT(Export(*exporter, LossOf(1)), Not(IsOk()));
   EXPECT_THAT(Export(*exporter, LossOf(2)), Not(IsOk()));
@@ -104,7 +104,7 @@ TEST_F(ExporterGraphTest, UntrainedModelIsSkipped) {
               Contains(HasSubstr("'latest' waits for a trained model")));
 }
 
-TEST_F(ExporterGraphTest, FinalExportsOnlyTheLast) {
+TEST_F(ExporterGraphTest, FinalExporterExportsOnlyTheEnd) {
   const auto exporter = FinalExporter("last", Receive);
   EXPECT_OK(Export(*exporter, LossOf(1)));
   EXPECT_THAT(Export(*exporter, LossOf(1), /*is_final=*/true), Not(IsOk()));
@@ -117,14 +117,15 @@ TEST_F(ExporterGraphTest, FailedExportNamesTheExporter) {
               HasSubstr("exporter 'latest'"));
 }
 
-// The exporter has not exported yet, so even a worse model is due.
-TEST_F(ExporterGraphTest, BestRetriesItsFirstExport) {
+// A failed first export is retried even for a worse model, because the exporter
+// has not exported anything yet.
+TEST_F(ExporterGraphTest, BestExporterRetriesItsFirstExport) {
   const auto exporter = BestExporter(Receive);
   EXPECT_THAT(Export(*exporter, LossOf(1)), Not(IsOk()));
   EXPECT_THAT(Export(*exporter, LossOf(2)), Not(IsOk()));
 }
 
-TEST_F(ExporterGraphTest, BestWarnsWithoutEarlierEvaluations) {
+TEST_F(ExporterGraphTest, BestExporterWarnsWithoutEventFiles) {
   const auto exporter = BestExporter(Receive);
   EXPECT_THAT(Export(*exporter, LossOf(1)), Not(IsOk()));
   EXPECT_THAT(logger_.lines(), Contains(HasSubstr("no event file matches")));
@@ -136,7 +137,7 @@ TEST_F(ExporterGraphTest, EarlierEvaluationsMayBeIgnored) {
   EXPECT_THAT(logger_.lines(), Not(Contains(HasSubstr("Loading best metric"))));
 }
 
-TEST_F(ExporterGraphTest, BestComparesWithEarlierEvaluations) {
+TEST_F(ExporterGraphTest, BestExporterReadsEarlierEvaluations) {
   summary::EventsFileName name;
   name.logdir = "/model/eval";
   name.hostname = "host";
@@ -160,7 +161,8 @@ TEST_F(ExporterGraphTest, BestComparesWithEarlierEvaluations) {
     return LossSmaller(best, current);
   };
   EXPECT_THAT(Export(*BestExporter(Receive, options), LossOf(1)), Not(IsOk()));
-  // Of the file, and last of the evaluation itself.
+  // The first values are from the event file, and the last is from the
+  // evaluation itself.
   EXPECT_THAT(compared, testing::ElementsAre(0.5f, 0.25f, 0.25f));
 }
 

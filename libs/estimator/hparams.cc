@@ -58,8 +58,8 @@ bool ParseItem(absl::string_view text, std::vector<T>& list) {
   return true;
 }
 
-// Consumes "name=value" and a following comma from the front. Returns false if
-// there is no assignment.
+// Removes "name=value" and a following comma from the front of `text`. Returns
+// false if there is no assignment.
 bool TakeAssignment(absl::string_view& text, absl::string_view& name,
                     absl::string_view& value) {
   const size_t equals = text.find('=');

@@ -1,11 +1,11 @@
 // HParams holds the hyperparameters of a training by name, each with a fixed
-// type; TensorFlow's tf.contrib.training.HParams.
+// type, like TensorFlow's tf.contrib.training.HParams.
 //
 //   HParams params({{"learning_rate", 0.1}, {"hidden_units", 20}});
 //   RETURN_IF_ERROR(params.Parse("learning_rate=0.3"));    // of a flag
 //   double rate = params.Get<double>("learning_rate");
 //
-// A value type, not thread-safe.
+// HParams is a value type, and not thread-safe.
 #ifndef WEFT_LIBS_ESTIMATOR_HPARAMS_H_
 #define WEFT_LIBS_ESTIMATOR_HPARAMS_H_
 
@@ -29,24 +29,24 @@ class HParams {
                    std::vector<double>, std::vector<std::string>>;
 
   HParams() = default;
-  // If a name occurs several times, the first counts.
+  // If a name occurs several times, its first value is used.
   HParams(std::initializer_list<std::pair<const std::string, Value>> values)
       : values_(values) {}
 
-  // ALREADY_EXISTS if the name exists.
+  // Adds a hyperparameter. ALREADY_EXISTS if the name exists.
   absl::Status AddHParam(const std::string& name, Value value);
-  // Sets another value of the same type; an integer may set a double.
+  // Sets a new value of the same type; an integer may set a double.
   // INVALID_ARGUMENT for another type, or an unknown name.
   absl::Status SetHParam(const std::string& name, Value value);
-  // Parses "name=value,other=[1,2]" and sets all values or none.
-  // INVALID_ARGUMENT for malformed text, unknown or repeated names, and values
-  // of a wrong type.
+  // Parses "name=value,other=[1,2]" and sets all values or, after an error, no
+  // value. INVALID_ARGUMENT for malformed text, unknown or repeated names, and
+  // values of a wrong type.
   absl::Status Parse(absl::string_view text);
 
   bool Contains(const std::string& name) const {
     return values_.contains(name);
   }
-  // REQUIRES: the name exists, with this type.
+  // Returns a value. REQUIRES: the name exists and has type T.
   template <typename T>
   const T& Get(const std::string& name) const {
     return std::get<T>(values_.at(name));

@@ -58,7 +58,7 @@ TEST(HParamsTest, EmptyValueIsAnEmptyString) {
   EXPECT_EQ(params.Get<int64_t>("units"), 3);
 }
 
-TEST(HParamsTest, WrongTextKeepsValues) {
+TEST(HParamsTest, MalformedTextChangesNoValue) {
   for (const char* text :
        {"units=7,rate=fast", "units=7,unknown=1", "units=7,units=8",
         "units=7,rate", "units=7,layers=[1,2", "units=7,layers=[1]2"}) {
@@ -103,7 +103,7 @@ TEST(HParamsTest, ProgramSetsValuesOfTheSameType) {
               StatusIs(kInvalid, "There is no hyperparameter 'width'"));
 }
 
-TEST(HParamsTest, NamesAreAddedOnce) {
+TEST(HParamsTest, NameCanBeAddedOnlyOnce) {
   HParams params;
   EXPECT_FALSE(params.Contains("rate"));
   EXPECT_OK(params.AddHParam("rate", 0.1));

@@ -16,7 +16,7 @@
 namespace weft::estimator {
 namespace {
 
-// Number of rows of all tensors.
+// Returns the number of rows, which must be the same in all tensors.
 absl::StatusOr<int32_t> CountRows(const std::map<std::string, Tensor>& x,
                                   const Tensor& y) {
   std::map<std::string, Tensor> all = x;
@@ -36,7 +36,7 @@ absl::StatusOr<int32_t> CountRows(const std::map<std::string, Tensor>& x,
   }
   if (rows.value_or(0) > 0) return static_cast<int32_t>(*rows);
   return absl::InvalidArgumentError(
-      "TensorInputFn: there are no rows; give it at least one.");
+      "TensorInputFn: the tensors have no rows; give at least one row.");
 }
 
 absl::Status CheckOptions(const TensorInputOptions& options) {
@@ -54,7 +54,7 @@ absl::Status CheckOptions(const TensorInputOptions& options) {
       shard.index, " of ", shard.num_shards, "."));
 }
 
-// Number of rows of the shard.
+// Returns the number of rows in the shard.
 absl::StatusOr<int32_t> RowsOf(const RunConfig::Shard& shard, int32_t rows) {
   if (shard.index < rows) {
     return (rows - shard.index - 1) / shard.num_shards + 1;
@@ -65,7 +65,7 @@ absl::StatusOr<int32_t> RowsOf(const RunConfig::Shard& shard, int32_t rows) {
                    "; train with fewer tasks, or give each of them all rows."));
 }
 
-// Calls `take` with the element offsets of the shard's rows.
+// Calls `take` with the element offsets of each row in the shard.
 void ForEachRow(const RunConfig::Shard& shard, int64_t rows, int64_t row_size,
                 absl::FunctionRef<void(int64_t from, int64_t to)> take) {
   for (int64_t row = 0; row < rows; ++row) {
@@ -73,7 +73,7 @@ void ForEachRow(const RunConfig::Shard& shard, int64_t rows, int64_t row_size,
   }
 }
 
-// Returns the shard's rows; the tensor itself if those are all of them.
+// Returns the rows in the shard; the tensor itself if the shard has all rows.
 absl::StatusOr<Tensor> TakeRows(const Tensor& all,
                                 const RunConfig::Shard& shard, int32_t rows) {
   if (shard.num_shards == 1) return all;
@@ -100,11 +100,11 @@ absl::StatusOr<Tensor> TakeRows(const Tensor& all,
   return own;
 }
 
-// The rows of this task.
+// Rows holds the rows of this task.
 struct Rows {
   int32_t count = 0;
   std::map<std::string, Tensor> x;
-  Tensor y;  // null: none
+  Tensor y;  // null: no labels
 };
 
 absl::Status CheckBytes(const Rows& rows, uint64_t most) {

@@ -22,7 +22,7 @@ class TensorInputFnTest : public testing::Test {
   absl::Status ErrorOf(const TensorInputOptions& options) {
     return Build(options).status();
   }
-  // The rows in the graph, of a feature.
+  // Returns the rows of a feature that are in the graph.
   Tensor RowsOf(const InputTensors& input, const std::string& key) {
     const Node* gather = input.features.at(key).dense().node();
     const auto* const rows = gather->input(0).node->attr<Tensor>("value");
@@ -59,7 +59,7 @@ TEST_F(TensorInputFnTest, LabelsMayBeMissing) {
   EXPECT_EQ(input.features.size(), 2u);
 }
 
-TEST_F(TensorInputFnTest, ShardHoldsItsRowsOnly) {
+TEST_F(TensorInputFnTest, ShardHoldsOnlyItsRows) {
   TensorInputOptions options;
   options.shard = {.num_shards = 2, .index = 1};
   ASSERT_OK_AND_ASSIGN(const InputTensors input, Build(options));
@@ -103,7 +103,7 @@ TEST_F(TensorInputFnTest, ShufflingIsOptional) {
   EXPECT_TRUE(Has("RandomShuffle"));
 }
 
-TEST_F(TensorInputFnTest, TensorsMustHaveAsManyRows) {
+TEST_F(TensorInputFnTest, TensorsMustHaveEqualNumbersOfRows) {
   x_["age"] = Tensor::Vector<float>({1, 2, 3});
   EXPECT_THAT(ErrorOf({}),
               StatusIs(kInvalid, "must have the same number of rows"));
@@ -140,7 +140,7 @@ TEST_F(TensorInputFnTest, ShardWithoutRowsIsRejected) {
                        "5"));
 }
 
-// All of them would be in the graph.
+// Larger tensors are rejected because all rows are in the graph.
 TEST_F(TensorInputFnTest, LargeTensorsAreRejected) {
   x_ = {{"age", Tensor(DT_FLOAT, TensorShape({5, 100}))}};
   EXPECT_THAT(ErrorOf({.max_bytes = 2019}),

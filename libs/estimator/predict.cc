@@ -1,4 +1,4 @@
-// Estimator::Predict.
+// Implements Estimator::Predict.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -67,7 +67,7 @@ class Stream : public PredictionStream {
   }
 
  private:
-  // Reads the next batch; the session is closed at the end.
+  // Reads the next batch. At the end of the input, closes the session.
   absl::Status ReadBatch() {
     if (session_->ShouldStop()) return End(absl::OkStatus());
     auto values = session_->Run(FeedList(), wanted_.outputs);
@@ -115,7 +115,7 @@ class Stream : public PredictionStream {
   const bool single_;
   std::unique_ptr<train::MonitoredSession> session_;  // null at the end
   std::vector<Tensor> batch_;
-  int64_t rows_ = 0;  // predictions in the batch
+  int64_t rows_ = 0;  // predictions in the current batch
   int64_t next_ = 0;
   absl::Status status_;
 };
@@ -141,7 +141,8 @@ absl::StatusOr<std::unique_ptr<PredictionStream>> Estimator::Predict(
   creator.scaffold = built.spec.scaffold;
   creator.master = impl.config.master;
   creator.config = impl.config.TrainingSession();
-  // Variables are private: a training may be running.
+  // The session gets its own variables, because a training may be using the
+  // shared ones.
   creator.config.isolate_session_state = true;
   creator.checkpoint_filename_with_path = checkpoint;
   ASSIGN_OR_RETURN(

@@ -15,10 +15,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-// TensorFlow's start delay in seconds per worker index.
+// TensorFlow delays the start of a worker by this number of seconds times its
+// index.
 constexpr double kDelayOfOneWorker = 5;
 
-constexpr int64_t kMaxTasks = int64_t{1} << 30;  // tasks per job
+constexpr int64_t kMaxTasks = int64_t{1} << 30;  // per job
 
 absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(
@@ -70,7 +71,7 @@ absl::Status TakeModelDir(const Json& json, RunConfig& config) {
   return absl::OkStatus();
 }
 
-// Checks a program without a cluster.
+// Checks the task in a TF_CONFIG without a cluster.
 absl::Status CheckAlone(const Json& task) {
   ASSIGN_OR_RETURN(const std::string type, Text(task, "type"));
   if (!type.empty() && type != "worker") {
@@ -85,7 +86,7 @@ absl::Status CheckAlone(const Json& task) {
                     : Wrong("has no \"cluster\", where the index must be 0");
 }
 
-// An evaluator sees checkpoints, but no cluster.
+// Configures an evaluator, which sees checkpoints but not the cluster.
 absl::Status TakeEvaluator(RunConfig& config) {
   if (NumTasks(config, "master") > 0) {
     return Wrong(
@@ -152,7 +153,7 @@ absl::Status TakeMasters(const Json& json, RunConfig& config) {
 
 absl::StatusOr<RunConfig> RunConfig::FromTfConfig(absl::string_view tf_config,
                                                   RunConfig base) {
-  constexpr int kMaxDepth = 16;  // deeper nesting is not used here
+  constexpr int kMaxDepth = 16;  // TF_CONFIG never needs deeper nesting
   const Json json = Json::parse(
       tf_config.begin(), tf_config.end(),
       [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; },
@@ -198,7 +199,8 @@ RunConfig::Shard RunConfig::InputShard() const {
   return {num_worker_replicas, task_id + (HasChief(*this) ? 1 : 0)};
 }
 
-// A worker needs the parameter servers and itself.
+// The device filters let a worker train without waiting for other workers: it
+// needs only the parameter servers and itself.
 SessionOptions RunConfig::TrainingSession() const {
   SessionOptions options = session_config;
   if (!options.device_filters.empty() || !IsInCluster()) return options;

@@ -1,6 +1,6 @@
 // RunConfig configures the run of an Estimator: model directory, save
-// intervals, and the task of this program in a cluster; TensorFlow's
-// tf.estimator.RunConfig.
+// intervals, and the task of this program in a cluster. It corresponds to
+// TensorFlow's tf.estimator.RunConfig.
 //
 // In a cluster without a job "chief" (or "master"), which TensorFlow rejects,
 // worker 0 is the chief, as in tf.contrib.learn.
@@ -8,11 +8,11 @@
 //   ASSIGN_OR_RETURN(auto config, RunConfig::FromEnvironment(
 //       {.model_dir = "/job/model", .save_checkpoints_steps = 1000}));
 //
-// It declares no flags, because a library would add them to each program that
-// links it. A program declares its own flags and fills in the struct, as
-// examples/adult_income does.
+// RunConfig declares no flags, because flags of a library would be added to
+// each program that links the library. A program declares its own flags and
+// fills in the struct, as examples/adult_income does.
 //
-// A value type, not thread-safe.
+// RunConfig is a value type, and not thread-safe.
 #ifndef WEFT_LIBS_ESTIMATOR_RUN_CONFIG_H_
 #define WEFT_LIBS_ESTIMATOR_RUN_CONFIG_H_
 
@@ -30,66 +30,70 @@
 namespace weft::estimator {
 
 struct RunConfig {
-  // Empty: the Estimator's own, or no files.
+  // Empty: the model_dir of EstimatorOptions is used.
   std::string model_dir;
-  std::optional<int64_t> tf_random_seed;  // none: random
+  std::optional<int64_t> tf_random_seed;  // null: a random seed
   int64_t save_summary_steps = 100;       // 0: no summaries
-  // Interval between checkpoints in steps, or in seconds; 0: none. Neither: 600
-  // seconds; both are INVALID_ARGUMENT.
+  // Interval between checkpoints in steps, or in seconds; 0: no checkpoints. If
+  // neither is set, the interval is 600 seconds. Setting both is
+  // INVALID_ARGUMENT.
   std::optional<int64_t> save_checkpoints_steps;
   std::optional<double> save_checkpoints_secs;
-  int keep_checkpoint_max = 5;  // 0: all
+  int keep_checkpoint_max = 5;  // 0: keep all
   double keep_checkpoint_every_n_hours = 10000;
-  int64_t log_step_count_steps = 100;  // 0: never
+  int64_t log_step_count_steps = 100;  // 0: never log
   // How long a worker waits for the chief.
   double session_creation_timeout_secs = 7200;
-  // A worker starts this many seconds after the chief, or after 5 seconds times
-  // its position if that is less. None: as soon as variables have values.
+  // A worker starts this many seconds after the chief, but at most 5 seconds
+  // times its position later. Null: it starts as soon as variables have values.
   std::optional<double> experimental_max_worker_delay_secs;
-  // Options of sessions. If device_filters is empty, filters are used that let
-  // tasks train without waiting for each other.
+  // Options of sessions. If device_filters is empty, TrainingSession() sets
+  // filters that let tasks train without waiting for each other.
   SessionOptions session_config = {.allow_soft_placement = true};
 
-  // Set from TF_CONFIG; without it, a single program.
+  // The cluster and this task, set from TF_CONFIG. The defaults describe a
+  // single program without a cluster.
   ClusterSpec cluster_spec;
   std::string task_type = "worker";
   int task_id = 0;
-  std::string master;             // target of training and prediction
-  std::string evaluation_master;  // target of evaluation
+  std::string master;             // target of training and prediction sessions
+  std::string evaluation_master;  // target of evaluation sessions
   bool is_chief = true;
   int num_ps_replicas = 0;
   int num_worker_replicas = 1;  // workers including the chief
 
   // Returns `base` updated from the text of a TF_CONFIG. A cluster must have at
-  // most one chief or master, and a worker if it has none. INVALID_ARGUMENT for
-  // invalid values; also if model_dir is set in both and differs.
+  // most one chief or master; without either it must have a worker.
+  // INVALID_ARGUMENT for invalid values, or if model_dir is set in both `base`
+  // and TF_CONFIG and differs.
   static absl::StatusOr<RunConfig> FromTfConfig(absl::string_view tf_config,
                                                 RunConfig base);
-  // As FromTfConfig with the environment variable; returns `base` if it is not
-  // set.
+  // Returns FromTfConfig of the environment variable TF_CONFIG, or `base` if
+  // the variable is not set.
   static absl::StatusOr<RunConfig> FromEnvironment(RunConfig base);
 
-  // Whether this is one of several tasks, which train beside their own servers.
-  // False for a single program, even if its sessions use a remote server
-  // (`master`).
+  // Returns whether this is one of several tasks, each of which trains and runs
+  // its own server. False for a single program, even if its sessions use a
+  // remote server (`master`).
   bool IsInCluster() const { return !cluster_spec.empty() && !master.empty(); }
-  // "/job:TYPE/task:ID"
+  // Returns "/job:TYPE/task:ID" of this task.
   std::string TaskDevice() const;
-  // Part of the training data for this task: the chief's is the first, then
-  // those of the workers. {1, 0} for a task that does not train.
+  // Shard is the part of the training data that a task reads. The chief has the
+  // first part, and the workers the next. A task that does not train has {1,
+  // 0}.
   struct Shard {
     int num_shards = 1;
     int index = 0;
   };
   Shard InputShard() const;
-  // Delay between the start of the chief and the start of the worker with that
-  // task_id, from experimental_max_worker_delay_secs; zero if that is unset.
+  // Returns the delay between the start of the chief and the start of worker
+  // `worker`, from experimental_max_worker_delay_secs; zero if that is not set.
   absl::Duration DelayOfWorker(int worker) const;
-  // Delay of the last worker; zero without workers.
+  // Returns the delay of the last worker; zero if there are no workers.
   absl::Duration LongestDelayOfWorkers() const;
-  // session_config with device filters.
+  // Returns session_config with device filters.
   SessionOptions TrainingSession() const;
-  // INVALID_ARGUMENT for invalid numbers.
+  // Returns INVALID_ARGUMENT for numbers out of their range.
   absl::Status Check() const;
 };
 

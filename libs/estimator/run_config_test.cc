@@ -132,7 +132,8 @@ TEST(RunConfigTest, InvalidTfConfigIsRejected) {
               HasSubstr("has no \"type\""));
   EXPECT_THAT(ErrorOf(Text(kCluster, R"({"type": "worker"})")),
               HasSubstr("has no \"index\""));
-  // Some of them are a small number in their last 32 bits.
+  // Some of these indices are a small number in their last 32 bits, so
+  // truncation would accept them.
   for (const char* index :
        {"-1", "-4294967295", "4294967297", "18446744069414584321",
         "18446744073709551615", "1073741824", "1e30", "0.5", "\"-1\"",
@@ -169,7 +170,7 @@ TEST(RunConfigTest, WorkerDelayGrowsWithItsIndex) {
   EXPECT_EQ(RunConfig().LongestDelayOfWorkers(), absl::ZeroDuration());
 }
 
-TEST(RunConfigTest, ModelDirsMustAgree) {
+TEST(RunConfigTest, DifferentModelDirsAreRejected) {
   const std::string text = R"({"model_dir": "/one"})";
   EXPECT_OK(RunConfig::FromTfConfig(text, {.model_dir = "/one"}).status());
   EXPECT_THAT(std::string(RunConfig::FromTfConfig(text, {.model_dir = "/two"})

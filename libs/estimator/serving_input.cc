@@ -23,7 +23,8 @@ int64_t BatchOf(const std::optional<int64_t>& size) {
   return size.value_or(PartialShape::kUnknown);
 }
 
-// Not every feature name is a valid node name.
+// Returns a valid node name for a feature, whose name may have other
+// characters.
 std::string NodeName(absl::string_view feature) {
   std::string name;
   for (const char c : feature) {

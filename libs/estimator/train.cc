@@ -1,4 +1,4 @@
-// Estimator::Train.
+// Implements Estimator::Train.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,7 +46,7 @@ void AddLossSummary(const Scope& root, const Output& loss) {
   ops::ScalarSummary(root.WithName("loss"), "loss", loss);
 }
 
-// Saver options from the config.
+// Returns the saver options that the config defines.
 train::SaverOptions SaverOf(const RunConfig& config, FileSystem* files) {
   train::SaverOptions saver;
   saver.sharded = true;
@@ -58,8 +58,9 @@ train::SaverOptions SaverOf(const RunConfig& config, FileSystem* files) {
   return saver;
 }
 
-// Its saver is created after all hooks have added their nodes. A model
-// function's scaffold without saver options gets this one, too.
+// Returns the scaffold of the training. Its saver is created only after all
+// hooks have added their nodes. If the model function's scaffold has no saver
+// options, it gets the saver options of the config.
 std::shared_ptr<train::Scaffold> ScaffoldOf(const BuiltModel& built,
                                             const RunConfig& config,
                                             FileSystem* files) {
@@ -78,7 +79,8 @@ train::CheckpointSaverHook* FirstSaver(const train::HookList& hooks) {
   return nullptr;
 }
 
-// Returns the program's own saver hook, searched as in TensorFlow; or null.
+// Returns the program's own saver hook, or null if it has none. The hooks are
+// searched in TensorFlow's order.
 train::CheckpointSaverHook* OwnSaver(const EstimatorSpec& spec,
                                      const TrainOptions& options) {
   for (const train::HookList* hooks :
@@ -102,7 +104,8 @@ void AddListeners(const TrainOptions& options,
   }
 }
 
-// Listeners without a saver would silently be ignored.
+// Gives the listeners to a saver hook. It is an error if there is no saver,
+// because the listeners would silently be ignored.
 absl::Status GiveListeners(const RunConfig& config, const EstimatorSpec& spec,
                            const TrainOptions& options) {
   train::CheckpointSaverHook* const saver = OwnSaver(spec, options);
@@ -119,8 +122,9 @@ absl::Status GiveListeners(const RunConfig& config, const EstimatorSpec& spec,
       "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.");
 }
 
-// Usually the chief; but a job "master" evaluates between steps, so if it has
-// workers, the first one writes summaries on time.
+// Returns whether this task writes summaries, which is usually the chief. But a
+// job "master" evaluates between steps. If it has workers, the first worker
+// writes summaries instead, so that they are on time.
 bool WritesSummaries(const RunConfig& config) {
   const ClusterSpec& cluster = config.cluster_spec;
   if (cluster.num_tasks("master") == 0 || cluster.num_tasks("worker") == 0) {
@@ -160,8 +164,8 @@ class HooksOf {
     AddLossLog();
     AddHooks(built_.spec.training_hooks, hooks_);
     if (!config_.is_chief && WritesSummaries(config_)) {
-      // Distinct from the master's file, which may have the same second and
-      // host.
+      // The suffix distinguishes this file from the master's, which may be
+      // created in the same second on the same host.
       AddSummaryHooks(NewWriter(".worker"));
     }
     if (writer_ != nullptr) train::ProfilerHook::ShareWriter(hooks_, writer_);
@@ -259,7 +263,8 @@ class HooksOf {
   const std::shared_ptr<train::Scaffold> scaffold_;
   const Clock* const clock_;
   train::HookList hooks_;
-  // Writer of this program's events; null if it writes none.
+  // Writer of this program's events; null if this program does not write
+  // events.
   std::shared_ptr<train::SessionSummaryWriter> writer_;
 };
 
@@ -284,7 +289,8 @@ absl::StatusOr<Tensor> RunSteps(train::MonitoredSession& session,
   return loss;
 }
 
-// The chief initializes; a checkpoint of this training takes precedence.
+// Sets up the warm start. Only the chief initializes variables, and a
+// checkpoint of this training takes precedence.
 absl::Status WarmStart(const BuiltModel& built, const RunConfig& config,
                        const EstimatorOptions& options,
                        train::Scaffold& scaffold, bool has_checkpoint) {

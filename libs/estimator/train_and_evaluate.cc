@@ -17,7 +17,7 @@
 namespace weft::estimator {
 namespace {
 
-// Attempts of the last evaluation, and the wait between them.
+// Number of attempts of the last evaluation, and the wait before the second.
 constexpr int kLastTries = 12;
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kLongestWait = absl::Seconds(8);
@@ -26,7 +26,7 @@ bool HasChiefJob(const RunConfig& config) {
   return config.task_type == "chief" || config.task_type == "master";
 }
 
-// Parameter servers end after this job.
+// Returns the job after which the parameter servers end.
 std::string LastJob(const ClusterSpec& cluster) {
   for (const char* job : {"chief", "master"}) {
     if (cluster.num_tasks(job) > 0) return job;
@@ -75,12 +75,12 @@ absl::Status CheckEvalSpec(const EvalSpec& spec) {
   return absl::OkStatus();
 }
 
-// Exports exports checkpoints. If one exporter fails, and all are called again
-// for that checkpoint, earlier ones are skipped, because they would write
-// another copy.
+// Exports runs the exporters for a checkpoint. If one exporter fails, all are
+// called again later for that checkpoint. Exporters that succeeded are then
+// skipped, because they would write another copy.
 class Exports {
  public:
-  // Both must outlive it.
+  // Both arguments must outlive the Exports.
   Exports(Estimator& estimator, const EvalSpec& spec)
       : estimator_(estimator), spec_(spec) {}
 
@@ -101,7 +101,8 @@ class Exports {
     Forget();
     return all;
   }
-  // The next checkpoint is a different one, even with the same name.
+  // Forgets which exporters are done: the next checkpoint is a different one,
+  // even if it has the same name.
   void Forget() {
     checkpoint_.clear();
     num_done_ = 0;
@@ -111,14 +112,14 @@ class Exports {
  private:
   Estimator& estimator_;
   const EvalSpec& spec_;
-  std::string checkpoint_;  // not exported by all; empty: none
+  std::string checkpoint_;  // checkpoint with exports to retry; empty: none
   size_t num_done_ = 0;     // finished exporters and their exports
   std::vector<std::string> made_;
 };
 
 // EvaluationListener evaluates checkpoints as they are saved, on the saving
-// thread. A saver of the program may keep it longer than the objects it refers
-// to, so it must be retired.
+// thread. A saver of the program may keep the listener longer than the objects
+// that the listener refers to exist, so Retire() must be called before.
 class EvaluationListener : public train::CheckpointSaverListener {
  public:
   EvaluationListener(Estimator& estimator,
@@ -132,11 +133,11 @@ class EvaluationListener : public train::CheckpointSaverListener {
 
   absl::StatusOr<bool> AfterSave(Session&, int64_t step) override {
     if (is_retired_) return false;
-    // After a lost session a checkpoint may have the name of an earlier one.
+    // After a lost session, a checkpoint may have the name of an earlier one.
     measured_.clear();
     exports_.Forget();
-    // The first checkpoint contains the variables as found, and does not count
-    // for the throttle.
+    // The first checkpoint only contains the initial or restored variables, so
+    // it does not start the throttle interval.
     const bool is_first = !last_step_;
     if (is_first) last_step_ = step;
     if (is_first || !IsDue(step) || IsExitRequested()) return false;
@@ -146,17 +147,18 @@ class EvaluationListener : public train::CheckpointSaverListener {
     return false;
   }
   absl::Status End(Session&, int64_t step) override {
-    // A stop request skips the evaluation.
+    // After a stop request, the evaluation is skipped.
     if (is_retired_ || step == evaluated_step_ || IsExitRequested()) {
       return absl::OkStatus();
     }
     has_ended_ = true;
     return HandleError(Evaluate());
   }
-  // The training is over; later calls are ignored.
+  // Must be called when the training is over: later calls of the listener do
+  // nothing.
   void Retire() { is_retired_ = true; }
-  // Does what End could not do, and what a training without remaining steps has
-  // not begun.
+  // Evaluates what is still missing after the training: an evaluation that End
+  // could not do, or the only evaluation if the training had no steps left.
   absl::Status EvaluateRemaining() {
     has_ended_ = true;
     absl::Duration wait = kFirstWait;
@@ -221,8 +223,9 @@ class EvaluationListener : public train::CheckpointSaverListener {
         "), so there is no trained model for the exporters of the EvalSpec. "
         "Does the input of the training have elements?"));
   }
-  // Training continues after a transient evaluation error as after a failed
-  // save. OUT_OF_RANGE of a file must not be mistaken for the end of the input.
+  // Returns whether to continue training: it continues after a transient
+  // evaluation error, like after a failed save. An OUT_OF_RANGE error of a file
+  // must not be mistaken for the end of the input.
   absl::Status HandleError(const absl::Status& evaluated) {
     if (WasStopped(evaluated, stop_requested_)) return absl::OkStatus();
     if (absl::IsOutOfRange(evaluated)) {
@@ -257,18 +260,19 @@ class EvaluationListener : public train::CheckpointSaverListener {
   bool has_ended_ = false;  // training has ended
   const std::function<bool()> stop_requested_;
   const Estimator::Environment environment_;
-  std::optional<int64_t> last_step_;       // handled or skipped
+  // Of an evaluation that was done or skipped.
+  std::optional<int64_t> last_step_;
   std::optional<int64_t> evaluated_step_;  // with metrics and exports
-  bool is_evaluated_ = false;              // the last attempt
+  bool is_evaluated_ = false;              // whether the last attempt succeeded
   FailureTolerance tolerance_;
   absl::Time last_time_ = absl::InfinitePast();  // no evaluation yet
-  std::string measured_;  // checkpoint of the result's metrics
-  absl::Status lost_;     // why that one's events were not written
+  std::string measured_;  // checkpoint that the metrics belong to
+  absl::Status lost_;     // why the events of `measured_` were not written
   Exports exports_;
   TrainAndEvaluateResult result_;
 };
 
-// Returns false after a stop request.
+// Waits for the start delay of a worker. Returns false after a stop request.
 bool DelayWorker(const RunConfig& config, const TaskOptions& task,
                  Scheduler& scheduler) {
   if (config.is_chief || !config.experimental_max_worker_delay_secs) {
@@ -279,9 +283,9 @@ bool DelayWorker(const RunConfig& config, const TaskOptions& task,
       task.stop_requested);
 }
 
-// Calls `has_ended`, with its timeout, until it returns true, a stop of the
-// task is requested, or wait_for_workers is over. Returns false in the last
-// case.
+// Calls `has_ended` with its timeout until it returns true, a stop of the task
+// is requested, or wait_for_workers has passed. Returns false only after
+// wait_for_workers.
 bool AwaitEnd(const TaskOptions& task, Scheduler& scheduler,
               absl::FunctionRef<bool(absl::Duration)> has_ended) {
   const absl::Time deadline = scheduler.clock().Now() + task.wait_for_workers;
@@ -293,7 +297,8 @@ bool AwaitEnd(const TaskOptions& task, Scheduler& scheduler,
   }
 }
 
-// Their last steps need the parameter servers, which end after the chief.
+// Waits for the workers, because their last steps need the parameter servers,
+// which end after the chief.
 void AwaitWorkers(TaskServer& server, const RunConfig& config,
                   const TaskOptions& task,
                   const Estimator::Environment& environment) {
@@ -301,7 +306,7 @@ void AwaitWorkers(TaskServer& server, const RunConfig& config,
     return;
   }
   environment.logger.Info(
-      "Training has ended here; waiting for the workers to end.");
+      "Training has ended in this task; waiting for the workers to end.");
   const bool have_ended =
       AwaitEnd(task, environment.scheduler, [&](absl::Duration timeout) {
         return server.AwaitJob("worker", timeout);
@@ -313,7 +318,8 @@ void AwaitWorkers(TaskServer& server, const RunConfig& config,
                    " of the training's end; leaving without them."));
 }
 
-// The next training of this program must not connect to a task of this one.
+// Waits for the other tasks, because the next training of this program must not
+// connect to a server of this training.
 void AwaitOtherTasks(TaskServer& server, const TaskOptions& task,
                      const Estimator::Environment& environment) {
   bool is_logged = false;
@@ -321,7 +327,7 @@ void AwaitOtherTasks(TaskServer& server, const TaskOptions& task,
     if (server.AwaitCoordinatorsEnd(timeout)) return true;
     if (std::exchange(is_logged, true)) return false;
     environment.logger.Info(
-        "Training has ended here; waiting for other tasks of it to end.");
+        "Training has ended in this task; waiting for its other tasks to end.");
     return false;
   };
   if (AwaitEnd(task, environment.scheduler, have_ended)) return;
@@ -407,8 +413,8 @@ absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
     return own.IsStopRequested() || (given && given());
   };
   RETURN_IF_ERROR(estimator.Train(input_fn, options));
-  // After a stop request this task has not reached the end: another one
-  // continues.
+  // After a stop request this task has not reached the end of the training, and
+  // other tasks may continue.
   if (options.stop_requested() ||
       (task.stop_requested && task.stop_requested())) {
     return absl::OkStatus();

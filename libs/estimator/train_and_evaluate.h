@@ -1,5 +1,5 @@
 // TrainAndEvaluate runs a complete training, as any task of a cluster or as a
-// single program; TensorFlow's tf.estimator.train_and_evaluate.
+// single program, like TensorFlow's tf.estimator.train_and_evaluate.
 //
 //   return TrainAndEvaluate(model, {.input_fn = train, .max_steps = 1000},
 //                           {.input_fn = eval});
@@ -13,24 +13,25 @@
 // | evaluator          | evaluates each new checkpoint, until that of         |
 // |                    | max_steps or of an early stop                        |
 //
-// Without max_steps, training ends with its input, and the evaluator does not
-// learn of that end: it runs until a stop request.
+// Without max_steps, training ends with its input. The evaluator does not learn
+// of that end, so it runs until a stop request.
 //
-// If an evaluation during training fails because files are unavailable, late or
-// full, the error is logged, and the next checkpoint is evaluated; the last
-// evaluation is retried for about a minute. A disk that stays full for an hour
-// and three evaluations, even if only for their events, ends the training, as
-// does any other error.
+// If an evaluation during training fails because files are unavailable or time
+// out, or a disk is full, the error is logged, and the next checkpoint is
+// evaluated. The last evaluation is retried for about a minute. A disk that
+// stays full for an hour and three evaluations, even if only for their events,
+// ends the training, as does any other error.
 //
-// Workers start as soon as variables have values, the evaluator as soon as
-// there is a checkpoint; TensorFlow's delays are optional.
+// Workers start as soon as variables have values, and the evaluator as soon as
+// there is a checkpoint. TensorFlow's start delays are optional.
 //
 // At the end, a chief (or master) waits for the workers, up to
-// TaskOptions::wait_for_workers, and the parameter servers end after it. In a
-// cluster without a chief job, where worker 0 is the chief, they end after the
-// workers. A task that ended with an error, or was killed, may be restarted:
-// training continues. A task whose server is shut down saves and ends; a task
-// whose server is rejected by the cluster ends with that error.
+// TaskOptions::wait_for_workers, and the parameter servers end after the chief.
+// In a cluster without a chief job, where worker 0 is the chief, the parameter
+// servers end after the workers. A task that ended with an error, or was
+// killed, may be restarted: training continues. A task whose server is shut
+// down saves and ends; a task whose server is rejected by the cluster ends with
+// that error.
 #ifndef WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
 #define WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
 
@@ -52,8 +53,8 @@ namespace weft::estimator {
 
 struct TrainSpec {
   InputFn input_fn;
-  // None: until the input ends; an evaluator then does not know the end, and
-  // runs until a stop request.
+  // Global step at which training ends. Null: training ends with the input. An
+  // evaluator then does not know the end, and runs until a stop request.
   std::optional<int64_t> max_steps;
   train::HookList hooks;
   std::vector<std::shared_ptr<train::CheckpointSaverListener>> saving_listeners;
@@ -61,17 +62,17 @@ struct TrainSpec {
 
 struct EvalSpec {
   InputFn input_fn;
-  std::optional<int64_t> steps = 100;  // batches; none: all of the input
+  std::optional<int64_t> steps = 100;  // in batches; null: all of the input
   std::string name;                    // events go to "eval", or "eval_NAME"
   train::HookList hooks;
-  // Called in order after each evaluation. Names must be unique. If files are
-  // unavailable or late, exports are retried, starting with the one that
-  // failed.
+  // Exporters, called in order after each evaluation. Names must be unique. If
+  // files are unavailable or time out, exports are retried, starting with the
+  // exporter that failed.
   std::vector<std::shared_ptr<Exporter>> exporters;
-  // For an evaluator; TensorFlow's is 120.
+  // Delay of an evaluator's start. TensorFlow's default is 120.
   double start_delay_secs = 0;
-  // Time from the start of one evaluation to the next; the first and the last
-  // one are not delayed.
+  // Minimum time from the start of one evaluation to the start of the next. The
+  // first and the last evaluation are not delayed.
   double throttle_secs = 600;
 };
 
@@ -81,50 +82,54 @@ struct TaskOptions {
   // evaluation ends without results. Called on any thread, also concurrently;
   // must return at once. May be null.
   std::function<bool()> stop_requested;
-  // How long a chief waits at the end for workers, whose last steps need the
-  // parameter servers; and how long another training task waits for the
-  // coordinator's task to end, so that a program may train again. With a job
-  // "coordinator", it waits for the other tasks of its own job instead.
+  // How long to wait for other tasks at the end. A chief waits for the workers,
+  // whose last steps need the parameter servers. Other training tasks wait for
+  // the end of the coordinator's task, so that a program may train again. With
+  // a job "coordinator", a task waits for the other tasks of its own job
+  // instead.
   absl::Duration wait_for_workers = absl::Minutes(5);
-  bool insecure = false;            // as ServerOptions
-  std::optional<int> metrics_port;  // likewise; evaluators have no server
+  bool insecure = false;  // see ServerOptions
+  // See ServerOptions; evaluators have no server.
+  std::optional<int> metrics_port;
   TaskServerFactory server_factory = StartTaskServer;
 };
 
 struct TrainAndEvaluateResult {
-  // Metrics of the last evaluation in this program; none if it made none.
+  // Metrics of the last evaluation in this program; null if it did not
+  // evaluate.
   std::optional<EvalMetrics> metrics;
-  // Directories that exporters created after it.
+  // Directories that exporters created after the last evaluation.
   std::vector<std::string> exports;
 };
 
-// INVALID_ARGUMENT for invalid specs, and for an evaluator with an index other
-// than 0. NOT_FOUND: there is no checkpoint to evaluate at the end.
+// Runs the training. INVALID_ARGUMENT for invalid specs, and for an evaluator
+// with an index other than 0. NOT_FOUND if there is no checkpoint to evaluate
+// at the end.
 absl::StatusOr<TrainAndEvaluateResult> TrainAndEvaluate(
     Estimator& estimator, const TrainSpec& train_spec,
     const EvalSpec& eval_spec, const TaskOptions& task = {});
 
 // ---- Parts of TrainAndEvaluate ----
 
-// Estimator::Train as the task of the config: beside a server, if the cluster
-// has more than one task.
+// Runs Estimator::Train as the task of the config. If the cluster has more than
+// one task, also runs a server for the task.
 absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
                          TrainOptions options, const TaskOptions& task = {});
 
-// The parameter server task: serves until the training has ended.
+// Runs the parameter server task, which serves until the training has ended.
 absl::Status RunStdServer(const RunConfig& config,
                           const TaskOptions& task = {});
 
-// The evaluator task, until the checkpoint of max_steps or of an early stop is
-// evaluated; see continuous_evaluation.h. NOT_FOUND: that checkpoint was
-// deleted before.
+// Runs the evaluator task, until the checkpoint of max_steps or of an early
+// stop is evaluated; see continuous_evaluation.h. NOT_FOUND if that checkpoint
+// was deleted before its evaluation.
 absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
     Estimator& estimator, const EvalSpec& eval_spec,
     std::optional<int64_t> max_steps, const TaskOptions& task = {},
     std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn =
         nullptr);
 
-// Calls the exporters for a checkpoint, as after its evaluation. Returns the
+// Calls the exporters for a checkpoint, like after an evaluation. Returns the
 // created directories.
 absl::StatusOr<std::vector<std::string>> ExportCheckpoint(
     Estimator& estimator, const EvalSpec& eval_spec,
@@ -134,10 +139,11 @@ absl::StatusOr<std::vector<std::string>> ExportCheckpoint(
 struct EvaluateWhileTrainingOptions {
   EvalSpec eval;
   std::optional<int64_t> max_steps;
-  // Steps between evaluations; none: throttle_secs is used; 0: only at the end.
+  // Steps between evaluations; 0: only the end is evaluated. Null:
+  // throttle_secs is used instead.
   std::optional<int64_t> min_eval_frequency;
 };
-// TrainAsTask with evaluation of new checkpoints, and of the last one.
+// Runs TrainAsTask, and evaluates new checkpoints and the last one.
 absl::StatusOr<TrainAndEvaluateResult> TrainWithEvaluations(
     Estimator& estimator, const InputFn& input_fn, TrainOptions options,
     const EvaluateWhileTrainingOptions& evaluations,

@@ -236,7 +236,7 @@ TEST_F(HeadGraphTest, ThresholdsAddMetrics) {
   }
 }
 
-TEST_F(HeadGraphTest, RegressionHeadsHaveFewMetrics) {
+TEST_F(HeadGraphTest, MultiClassAndRegressionHaveFewMetrics) {
   ASSERT_OK_AND_ASSIGN(const EstimatorSpec classes,
                        Build(MultiClass(3), Mode::kEval,
                              Given(DT_FLOAT, {-1, 3}), Given(DT_INT64, {-1})));

@@ -1,5 +1,5 @@
-// Stands in for //libs/api, which defines sessions and servers and is above
-// this module. Tests that link this file build graphs and run nothing.
+// Replaces //libs/api, which defines sessions and servers in a higher layer, in
+// tests that only build graphs. Starting a session or a server fails.
 #include <memory>
 #include <string>
 

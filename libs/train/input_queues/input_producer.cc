@@ -28,7 +28,7 @@ bool FailProducer(const Scope& scope, absl::string_view text) {
 }
 
 // Computes in `row` the shape of one row of `tensor`. Returns false, with an
-// error in the scope, if that shape is not `wanted` or unknown.
+// error in the scope, if that shape is unknown or does not match `wanted`.
 bool RowShape(const Scope& scope, const Output& tensor,
               const PartialShape& wanted, PartialShape& row) {
   row = wanted;

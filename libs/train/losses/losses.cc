@@ -76,7 +76,7 @@ Output WeightedLoss(const Scope& scope, const Output& losses,
   return loss;
 }
 
-// Pair is two float tensors of the same shape.
+// Pair holds two float tensors of the same shape.
 struct Pair {
   Output labels;
   Output predictions;
