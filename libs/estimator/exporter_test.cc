@@ -101,7 +101,7 @@ TEST_F(ExporterGraphTest, UntrainedModelIsSkipped) {
   const auto exporter = LatestExporter("latest", Receive);
   EXPECT_OK(Export(*exporter, LossOf(1, 0)));
   EXPECT_THAT(logger_.lines(),
-              Contains(HasSubstr("'latest' waits for a trained model")));
+              Contains(HasSubstr("'latest' skips the export until the model")));
 }
 
 TEST_F(ExporterGraphTest, FinalExporterExportsOnlyTheEnd) {

@@ -223,9 +223,9 @@ class EvaluationListener : public train::CheckpointSaverListener {
         "), so there is no trained model for the exporters of the EvalSpec. "
         "Does the input of the training have elements?"));
   }
-  // Returns whether to continue training: it continues after a transient
-  // evaluation error, like after a failed save. An OUT_OF_RANGE error of a file
-  // must not be mistaken for the end of the input.
+  // Returns OK if training continues: after a transient evaluation error it
+  // does, like after a failed save. An OUT_OF_RANGE error of a file must not be
+  // mistaken for the end of the input.
   absl::Status HandleError(const absl::Status& evaluated) {
     if (WasStopped(evaluated, stop_requested_)) return absl::OkStatus();
     if (absl::IsOutOfRange(evaluated)) {

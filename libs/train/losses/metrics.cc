@@ -12,14 +12,15 @@
 namespace weft::metrics {
 namespace {
 
-// total / count, 0 if count is 0.
+// Returns total / count, or 0 if count is 0.
 Output Quotient(const Scope& scope, const char* name, const Output& total,
                 const Output& count) {
   const Output divisor = ops::Maximum(scope, count, 0.0f);
   return ops::DivNoNan(scope.WithName(name), total, divisor);
 }
 
-// `scope` is the scope of the metric; `weights` may be null.
+// Returns the mean of `values`. `scope` is the scope of the metric; `weights`
+// may be null.
 Metric MeanOf(const Scope& scope, const Output& values, const Output& weights,
               const MetricOptions& options) {
   if (!scope.ok() || !values) return {};
@@ -38,7 +39,8 @@ Metric MeanOf(const Scope& scope, const Output& values, const Output& weights,
   const Output sum = ops::SumAll(scope, x);
   if (!scope.ok()) return {};
   const Output new_total = ops::AssignAdd(scope, total, sum);
-  // Counts the elements of the summed batch, or fails with it.
+  // The count is updated only after the sum of this batch has been computed. If
+  // that fails, the count is unchanged.
   const Output new_count =
       ops::AssignAdd(scope.WithControlDependencies({x}), count, number);
   if (!scope.ok()) return {};
@@ -48,8 +50,8 @@ Metric MeanOf(const Scope& scope, const Output& values, const Output& weights,
                    options.updates_collection);
 }
 
-// Returns labels and predictions as floats of one shape. The nodes are outside
-// of the metric's own scope, as in TensorFlow.
+// Returns labels and predictions as floats of the same shape. As in TensorFlow,
+// the nodes are created outside the scope of the metric.
 Batch FloatBatch(const Scope& scope, const Input& labels,
                  const Input& predictions, const Input& weights) {
   const Output p = ops::CastTo(scope, predictions, DT_FLOAT, "predictions");
@@ -142,7 +144,8 @@ Metric MeanPerClassAccuracy(const Scope& scope, const Input& labels,
 
 namespace {
 
-// Returns the mean of `error`, computed from float labels and predictions.
+// Returns the mean of the errors that `error` computes from float labels and
+// predictions.
 Metric MeanOfErrors(
     const Scope& scope, absl::string_view name, const Input& labels,
     const Input& predictions, const MetricOptions& options,
@@ -197,7 +200,8 @@ Metric RootMeanSquaredError(const Scope& scope, const Input& labels,
 
 namespace {
 
-// Counts elements where `counted` is true, in the scope of the count.
+// Counts the elements where `counted` is true. `scope` is the scope of the
+// count.
 Metric CountOf(const Scope& scope, const Output& counted,
                const Output& weights) {
   const ops::Variable count = MetricVariable(scope, "count");
@@ -229,7 +233,7 @@ Batch BoolBatch(const Scope& scope, const Input& labels,
   return MatchShapes(scope, y, p, weights);
 }
 
-// `scope` is the scope of the cell.
+// Counts one cell of the confusion matrix. `scope` is the scope of the cell.
 Metric CountCell(const Scope& scope, const Batch& batch, const Cell& cell) {
   if (!scope.ok() || !batch) return {};
   const Output counted =
@@ -247,7 +251,7 @@ Metric CountAlone(const Scope& scope, const Input& labels,
                    options.metrics_collection, options.updates_collection);
 }
 
-// right / (right + wrong), 0 if both are 0.
+// Returns right / (right + wrong), or 0 if both are 0.
 Output Share(const Scope& scope, const char* name, const Output& right,
              const Output& wrong) {
   const Scope add = scope.WithName("add");

@@ -1,5 +1,5 @@
-// Metrics from confusion matrix counts at given thresholds, and at the
-// threshold nearest to a given rate.
+// Computes metrics from confusion matrix counts at given thresholds, or at the
+// threshold whose rate is nearest to a given rate.
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
@@ -10,7 +10,7 @@
 namespace weft::metrics {
 namespace {
 
-constexpr float kEpsilon = 1e-7f;  // against division by 0
+constexpr float kEpsilon = 1e-7f;  // avoids division by 0
 
 using Thresholds = std::vector<float>;
 
@@ -22,7 +22,7 @@ bool CheckThresholds(const Scope& scope, const char* metric,
   return false;
 }
 
-// right / (epsilon + right + wrong).
+// Returns right / (epsilon + right + wrong).
 Output ShareOf(const Scope& scope, const std::string& name, const Output& right,
                const Output& wrong) {
   const Scope add = scope.WithName("add");
@@ -30,7 +30,8 @@ Output ShareOf(const Scope& scope, const std::string& name, const Output& right,
                       ops::AddV2(add, ops::AddV2(add, kEpsilon, right), wrong));
 }
 
-// The fraction of true positives at each threshold. `wrong`: the other cell.
+// Returns TP / (TP + wrong) at each threshold, where TP are the true positives
+// and `wrong` is another cell of the confusion matrix.
 Metric ShareAtThresholds(const Scope& scope, const char* name,
                          const char* prefix, CountedCell wrong,
                          const Input& labels, const Input& predictions,
@@ -52,7 +53,7 @@ Metric ShareAtThresholds(const Scope& scope, const char* name,
                    options.updates_collection);
 }
 
-// The counts of one cell.
+// Returns the counts of one cell at each threshold.
 Metric CellAtThresholds(const Scope& scope, const char* name, CountedCell cell,
                         const Input& labels, const Input& predictions,
                         const Thresholds& thresholds,
@@ -68,7 +69,7 @@ Metric CellAtThresholds(const Scope& scope, const char* name, CountedCell cell,
                    options.updates_collection);
 }
 
-// right / (right + wrong + epsilon).
+// Returns right / (right + wrong + epsilon).
 Output Rate(const Scope& scope, const std::string& name, const Output& right,
             const Output& wrong) {
   const Scope add = scope.WithName("add");
@@ -85,8 +86,9 @@ Output FirstNearest(const Scope& scope, const Output& rates, float wanted) {
   return ops::ArgMin(scope, Distance(scope, rates, wanted), 0);
 }
 
-// Returns the last such index: the cumulated count of minima is maximal from
-// there on, and ArgMax returns the first maximum.
+// Returns the last index at which `rates` is nearest to `wanted`. From that
+// index on, the cumulated number of minima is maximal, and ArgMax returns the
+// first maximum.
 Output LastNearest(const Scope& scope, const Output& rates, float wanted) {
   const Output distance = Distance(scope, rates, wanted);
   const Output is_nearest =
@@ -205,7 +207,8 @@ Metric SensitivityAtSpecificity(const Scope& scope, const Input& labels,
 Metric SpecificityAtSensitivity(const Scope& scope, const Input& labels,
                                 const Input& predictions, float sensitivity,
                                 const AtRateOptions& options) {
-  // The last threshold is below 1, unlike that of the metric above.
+  // This last threshold is below 1; the last one of SensitivityAtSpecificity is
+  // above 1.
   return AtRate(scope, "specificity_at_sensitivity", "sensitivity", sensitivity,
                 1 - kBeyond, labels, predictions, options, Specificity);
 }

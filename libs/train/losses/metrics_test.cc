@@ -31,7 +31,7 @@ class MetricTest : public testing::Test {
     }
     return names;
   }
-  // Thresholds that a metric compares predictions with.
+  // Returns the thresholds with which a metric compares predictions.
   std::vector<float> Thresholds() {
     for (const Node* node : root_.graph().nodes()) {
       if (node->type() != "Greater") continue;
@@ -79,7 +79,7 @@ TEST_F(MetricTest, CountsAreNamedAsInTensorFlow) {
   EXPECT_OK(root_.status());
 }
 
-TEST_F(MetricTest, SecondMetricHasCountsOfItsOwn) {
+TEST_F(MetricTest, SecondMetricHasItsOwnCounts) {
   Mean(root_, p_);
   Mean(root_, p_);
   Mean(root_.WithName("loss"), p_);
@@ -149,7 +149,7 @@ TEST_F(MetricTest, MeanPerClassHasOneCountPerClass) {
   }
 }
 
-TEST_F(MetricTest, RootMeanSquaredErrorIsARoot) {
+TEST_F(MetricTest, RootMeanSquaredErrorTakesTheRoot) {
   const Metric metric = RootMeanSquaredError(root_, y_, p_);
   ASSERT_OK(root_.status());
   EXPECT_EQ(metric.value.node()->type(), "Sqrt");
@@ -208,7 +208,7 @@ TEST_F(MetricTest, ThresholdsMustNotBeEmpty) {
       StatusIs(kInvalid, "precision_at_thresholds: thresholds are empty"));
 }
 
-TEST_F(MetricTest, AtLeastTwoThresholdsAreNeeded) {
+TEST_F(MetricTest, AtLeastTwoThresholdsAreRequired) {
   for (const int count : {1, 0, -3}) {
     const Scope root = Scope::Root();
     EXPECT_FALSE(Auc(root, 1.0f, 1.0f, {.num_thresholds = count}).value);
@@ -217,7 +217,7 @@ TEST_F(MetricTest, AtLeastTwoThresholdsAreNeeded) {
   }
 }
 
-TEST_F(MetricTest, RateMustBeAFraction) {
+TEST_F(MetricTest, RateMustBeBetweenZeroAndOne) {
   for (const float bad :
        {-0.1f, 1.5f, std::numeric_limits<float>::quiet_NaN()}) {
     const Scope root = Scope::Root();

@@ -11,7 +11,7 @@
 namespace weft::train {
 namespace {
 
-// Returns rows `indices` of a slot.
+// Returns the rows of a slot at `indices`.
 Output RowsOf(const Scope& scope, const ops::Variable& slot,
               const Output& indices) {
   return slot.is_resource()

@@ -44,7 +44,7 @@ class AdamTest : public testing::TestWithParam<bool> {
     }
     return -1;
   }
-  // Nodes of the type below a scope.
+  // Returns the nodes of type `type` whose names begin with `prefix`.
   std::vector<const Node*> Below(const std::string& prefix,
                                  const std::string& type) {
     std::vector<const Node*> found;
@@ -102,7 +102,7 @@ TEST_P(AdamTest, AdaMaxOpTakesTheGivenNumbers) {
   EXPECT_FALSE(Power("beta2_power")) << "v is a maximum, without bias";
 }
 
-TEST_P(AdamTest, SlotsStartAtZeroAndPowersAtBeta) {
+TEST_P(AdamTest, SlotsStartAtZeroAndPowersAtTheirBeta) {
   Adam adam(0.5, {.beta1 = 0.8f, .beta2 = 0.7f});
   TrainDense(adam);
   ASSERT_OK(root_.status());
@@ -150,7 +150,7 @@ TEST_P(AdamTest, TwoLossesShareThePowers) {
   EXPECT_EQ(root_.graph().FindNode("beta1_power_1"), nullptr);
 }
 
-TEST_P(AdamTest, TwoOptimizersHavePowersOfTheirOwn) {
+TEST_P(AdamTest, TwoOptimizersHaveTheirOwnPowers) {
   Adam first, second;
   TrainDense(first);
   TrainDense(second);
@@ -161,7 +161,7 @@ TEST_P(AdamTest, TwoOptimizersHavePowersOfTheirOwn) {
 
 class AdamRowsTest : public AdamTest {
  protected:
-  // A table, trained by rows.
+  // A table whose rows are trained by sparse gradients.
   const ops::Variable table_{root_.WithName("table"),
                              Tensor(DT_FLOAT, TensorShape({4, 2})),
                              {.use_resource = GetParam()}};
@@ -202,7 +202,8 @@ TEST_P(AdamRowsTest, RowsAreAddedAfterTheDecay) {
     for (const Node* node : scatter->control_inputs()) {
       before.push_back(node->type());
     }
-    // The node that gives the decayed value of the slot.
+    // The additions depend on the node that returns the decayed value of the
+    // slot.
     EXPECT_THAT(before, Contains(GetParam() ? "ReadVariableOp" : "Assign"));
   }
 }

@@ -25,8 +25,8 @@ void BetaPower::Create(const Scope& scope, const char* name, float beta,
 }
 
 Output BetaPower::For(const Scope& scope, const ops::Variable& variable) const {
-  // Read on its own device, not on the variable's, which may be on another
-  // task.
+  // The power is read on its own device. Reading it on the variable's device
+  // could be a read on another task.
   const Output value = power_.value();
   if (!value || value.dtype() == variable.dtype()) return value;
   return ops::Cast(scope, value, variable.dtype());

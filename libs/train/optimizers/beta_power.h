@@ -2,7 +2,7 @@
 // variable that optimizers such as Adam keep and multiply by the decay after
 // each step.
 //
-// Errors stick to the scope. Threads: as the scope's.
+// Errors stick to the scope. The functions are as thread-safe as the scope.
 #ifndef WEFT_LIBS_TRAIN_OPTIMIZERS_BETA_POWER_H_
 #define WEFT_LIBS_TRAIN_OPTIMIZERS_BETA_POWER_H_
 
@@ -15,17 +15,19 @@ namespace weft::train {
 
 class BetaPower {
  public:
-  // Creates the variable with initial value `beta`, unless it exists. It is
-  // colocated with the variable of `variables` whose name sorts first, so that
-  // replicas that list them in another order agree. `name` is "beta1_power" or
-  // the like.
+  // Creates the variable with initial value `beta`, unless it exists. Among
+  // `variables`, the one whose name sorts first is colocated with the new
+  // variable. The order of names is used because replicas may list the
+  // variables in different orders but must agree. `name` is, for example,
+  // "beta1_power".
   void Create(const Scope& scope, const char* name, float beta,
               const std::vector<ops::Variable>& variables);
 
   // Returns the power, cast to the type of `variable`.
   Output For(const Scope& scope, const ops::Variable& variable) const;
 
-  // Multiplies the power by `beta`, in `scope`.
+  // Returns the operation, created in `scope`, that multiplies the power by
+  // `beta`.
   Operation Advance(const Scope& scope, const Output& beta) const;
 
   Output handle() const { return power_.handle(); }

@@ -45,7 +45,7 @@ TEST_P(BetaPowerTest, SecondCreateKeepsTheVariable) {
   EXPECT_EQ(power_.handle(), handle);
 }
 
-TEST_P(BetaPowerTest, IsColocatedWithFirstName) {
+TEST_P(BetaPowerTest, IsColocatedWithFirstVariableByName) {
   const ops::Variable b = Scalar("b", Tensor::Scalar(1.0f));
   const ops::Variable a = Scalar("a", Tensor::Scalar(1.0f));
   power_.Create(root_, "beta1_power", 0.8f, {b, a});
@@ -78,7 +78,7 @@ TEST_P(BetaPowerTest, AdvanceMultipliesByBeta) {
   EXPECT_NEAR(graph_.ValueOf(advance.node()->input(1)), 0.512, kNear);
 }
 
-TEST_P(BetaPowerTest, NoVariableMeansNoPower) {
+TEST_P(BetaPowerTest, NoPowerWithoutVariables) {
   power_.Create(root_, "beta1_power", 0.8f, {});
   EXPECT_FALSE(power_.handle());
   EXPECT_OK(root_.status());

@@ -8,7 +8,7 @@
 namespace weft::train {
 namespace {
 
-// Returns false, with an error, if `t` is null.
+// Returns false, with an error in the scope, if `t` is null.
 bool CheckTensor(const Scope& scope, const Output& t) {
   if (scope.ok() && !t) {
     scope.UpdateStatus(
@@ -17,13 +17,14 @@ bool CheckTensor(const Scope& scope, const Output& t) {
   return scope.ok();
 }
 
-// Returns `after`; null, with an error, if it cannot have the shape of `t`: a
-// bound must not broadcast it.
+// Returns `after`. Returns null, with an error in the scope, if `after` cannot
+// have the shape of `t`, because a bound must not broadcast `t`.
 Output OfShape(const Scope& scope, const Output& after, const Output& t) {
   return ops::CheckSameShape(scope, after, t) ? after : Output();
 }
 
-// Returns the relevant tensor: a dense gradient, or the rows of a sparse one.
+// Returns the tensor to clip: a dense gradient, or the rows of a sparse
+// gradient.
 const Output& ValuesOf(const Gradient& gradient) {
   return gradient.IsSparse() ? gradient.values : gradient.dense;
 }
@@ -41,7 +42,7 @@ Output AxesOf(const Scope& scope, const Output& t,
                     Tensor::Vector(absl::Span<const int32_t>(axes)));
 }
 
-// The square root, with a gradient of 0 where `squares` is 0.
+// Returns the square root. Its gradient is 0 where `squares` is 0.
 Output SafeNorm(const Scope& scope, const Output& squares) {
   const Output some = ops::Greater(scope, squares, 0.0f);
   const Output safe =
@@ -130,8 +131,8 @@ Output GlobalNorm(const Scope& scope, const std::vector<Gradient>& t_list) {
 
 namespace {
 
-// Returns the common factor: clip_norm / max(norm, clip_norm), and NaN if the
-// norm is not finite.
+// Returns the factor for all gradients: clip_norm / max(norm, clip_norm), or
+// NaN if the norm is not finite.
 Output GlobalScale(const Scope& scope, const Output& norm,
                    const Input& clip_norm) {
   if (!scope.ok()) return Output();
@@ -162,7 +163,7 @@ ClippedByGlobalNorm ClipByGlobalNorm(const Scope& scope,
     const Output& values = ValuesOf(t_list[i]);
     const Scope beside = inner.ColocateWith(values);
     const Output clipped = ops::Mul(beside.WithName("mul"), values, scale);
-    // TensorFlow's names have the scope twice.
+    // As in TensorFlow, names contain the scope twice.
     result.list[i] = WithValues(
         t_list[i],
         ops::Identity(beside.WithName(absl::StrCat(inner.prefix(), "_", i)),

@@ -9,8 +9,8 @@
 //   Operation train = optimizer.ApplyGradients(scope, gradients);
 //
 // A bound is a number or an output. For a sparse gradient, its rows are
-// clipped. Errors stick to the scope; results are null then. Threads: as the
-// scope's.
+// clipped. Errors stick to the scope; results are null then. The functions are
+// as thread-safe as the scope.
 #ifndef WEFT_LIBS_TRAIN_OPTIMIZERS_CLIP_OPS_H_
 #define WEFT_LIBS_TRAIN_OPTIMIZERS_CLIP_OPS_H_
 
@@ -21,8 +21,8 @@
 
 namespace weft::train {
 
-// Clips each element to the bounds, which are broadcast to `t` but must not
-// enlarge it.
+// Limits each element to the bounds. The bounds are broadcast to `t`, but must
+// not enlarge it.
 Output ClipByValue(const Scope& scope, const Output& t,
                    const Input& clip_value_min, const Input& clip_value_max);
 Gradient ClipByValue(const Scope& scope, const Gradient& t,
@@ -41,13 +41,13 @@ Gradient ClipByNorm(const Scope& scope, const Gradient& t,
 Output ClipByAverageNorm(const Scope& scope, const Output& t,
                          const Input& clip_norm);
 
-// Returns the L2 norm of all gradients together, sqrt(sum of squares of all
-// elements); gradients that are None do not count. INVALID_ARGUMENT if there is
-// none.
+// Returns the L2 norm of all gradients together: sqrt(sum of squares of all
+// elements). Gradients that are None do not count. INVALID_ARGUMENT if all
+// gradients are None.
 Output GlobalNorm(const Scope& scope, const std::vector<Gradient>& t_list);
 
 struct ClippedByGlobalNorm {
-  std::vector<Gradient> list;  // one for each, None where it was
+  std::vector<Gradient> list;  // one per gradient; None stays None
   Output global_norm;          // before clipping
 };
 // Scales all gradients by one factor, clip_norm / max(global_norm, clip_norm),

@@ -67,7 +67,7 @@ TEST_F(ClipTest, LongVectorsAreShortened) {
   EXPECT_NEAR(graph_.ValueOf(clipped), 0, kNear);
 }
 
-TEST_F(ClipTest, NormMayBeOfRows) {
+TEST_F(ClipTest, NormMayBeComputedPerRow) {
   const Output clipped = ClipByNorm(root_, Floats({4, 3}), 2.0f, {1});
   ASSERT_OK(root_.status());
   EXPECT_EQ(clipped.shape(), PartialShape({4, 3}));
@@ -80,7 +80,7 @@ TEST_F(ClipTest, NormMayBeOfRows) {
   EXPECT_EQ(sums, 1);
 }
 
-// The norm divided by the number of elements, here 1.
+// The average norm is the L2 norm divided by the number of elements, here 1.
 TEST_F(ClipTest, AverageNormIsLimited) {
   const Output x = graph_.Fed(8);
   const Output clipped = ClipByAverageNorm(root_, x, 2.0f);

@@ -24,7 +24,8 @@ absl::Status CheckGlobalStep(const ops::Variable& step) {
   return absl::OkStatus();
 }
 
-// Returns null unless it is the only item of the collection.
+// Returns the global step; null if the collection does not have exactly one
+// item.
 ops::Variable OnlyGlobalStep(const Scope& scope) {
   const std::vector<Output> found =
       scope.GetCollection(collection::kGlobalStep);

@@ -1,4 +1,4 @@
-// GradientDescent. Names and formulas are those of tf.train.
+// Implements GradientDescent. Names and formulas are those of tf.train.
 #include <utility>
 
 #include "libs/ops/math/math_ops.h"
@@ -22,7 +22,8 @@ Operation GradientDescent::ApplyDense(const Scope& scope,
                   {HyperFor(scope, learning_rate_, variable)}, {});
 }
 
-// Subtracting row by row gives the same result for repeated rows.
+// Rows may be repeated: subtracting them one after the other gives the same
+// result as subtracting their sum.
 Operation GradientDescent::ApplySparse(const Scope& scope,
                                        const ops::Variable& variable,
                                        const Gradient& gradient) {
@@ -37,7 +38,8 @@ Operation GradientDescent::ApplySparseUnique(const Scope& scope,
     return ops::ScatterSub(scope, variable.handle(), gradient.indices,
                            ops::Mul(scope, gradient.values, rate));
   }
-  // (-g) * r and g * (-r) are bit-identical, and the rate is a scalar.
+  // The negated rate is added. (-g) * r and g * (-r) are bit-identical, and
+  // negating the rate, a scalar, is cheaper.
   return ops::ResourceScatterAdd(
       scope, variable.handle(), gradient.indices,
       ops::Mul(scope, gradient.values, ops::Neg(scope, rate)));

@@ -64,7 +64,7 @@ TEST_P(GradientDescentTest, RowsMoveAgainstTheirGradient) {
               kNear);
 }
 
-TEST_P(GradientDescentTest, StateIsTheVariableAlone) {
+TEST_P(GradientDescentTest, OptimizerCreatesNoVariables) {
   GradientDescent optimizer(0.25);
   const ops::Variable w = Table();
   optimizer.ApplyGradients(root_, {{Rows(), w}});

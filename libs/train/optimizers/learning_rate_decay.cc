@@ -47,11 +47,12 @@ class Decay {
   Output Div(const Input& a, const Input& b) const {
     return ops::RealDiv(inner_.WithName("truediv"), a, b);
   }
-  // (1 + cos(pi * x)) / 2
+  // Returns (1 + cos(pi * x)) / 2.
   Output HalfWave(const Output& x) const {
     return Mul(0.5, Add(1.0, ops::Cos(inner_, Mul(x, M_PI))));
   }
-  // The last node has the name of the scope.
+  // Returns the scope of the last node, which has the name of the decay's
+  // scope.
   Scope Last() const { return inner_.WithName(inner_.prefix()); }
 
  private:
@@ -61,7 +62,7 @@ class Decay {
   Output step_;
 };
 
-// Number of completed periods of decay_steps.
+// Returns the number of completed periods of decay_steps.
 Output Periods(const Decay& decay, const Input& decay_steps,
                const DecayOptions& options) {
   const Output p =
@@ -69,7 +70,7 @@ Output Periods(const Decay& decay, const Input& decay_steps,
   return options.staircase ? ops::Floor(decay.scope(), p) : p;
 }
 
-// The fraction of decay_steps that has passed, at most 1.
+// Returns the fraction of decay_steps that has passed, at most 1.
 Output CompletedFraction(const Decay& decay, const Output& decay_steps) {
   return decay.Div(ops::Minimum(decay.scope(), decay.step(), decay_steps),
                    decay_steps);
@@ -89,7 +90,7 @@ Output ExponentialDecay(const Scope& scope, const Input& learning_rate,
 Output NaturalExpDecay(const Scope& scope, const Input& learning_rate,
                        const Input& global_step, const Input& decay_steps,
                        const Input& decay_rate, const DecayOptions& options) {
-  // As TensorFlow: the base is computed outside of the decay's name scope.
+  // As in TensorFlow, the base is computed outside the name scope of the decay.
   const Scope outside = scope.WithName("");
   const Output rate =
       ops::AsTensor(outside, decay_rate, DT_FLOAT, "decay_rate");
@@ -160,19 +161,19 @@ Output CosineDecay(const Scope& scope, const Input& learning_rate,
   const Output steps = decay.Cast(decay_steps, "decay_steps");
   const Output wave = decay.HalfWave(CompletedFraction(decay, steps));
   const Output factor = decay.Add(decay.Mul(1.0 - alpha, wave), alpha);
-  // TensorFlow names it after the last product.
+  // TensorFlow gives the name of the decay to the last product.
   return ops::Mul(decay.scope(), decay.rate(), factor);
 }
 
 namespace {
 
 struct Period {
-  Output number;    // 0 is the first
-  Output fraction;  // elapsed fraction of it
+  Output number;    // of the period, counted from 0
+  Output fraction;  // fraction of the period that has passed
 };
 
-// Returns the period of `completed`, measured in first periods, if each period
-// is t_mul times as long as the previous one.
+// Returns the period after `completed` lengths of the first period, if each
+// period is t_mul times longer than the previous one.
 Period PeriodAt(const Decay& decay, const Output& completed, double t_mul) {
   const Scope& inner = decay.scope();
   if (t_mul == 1.0) {

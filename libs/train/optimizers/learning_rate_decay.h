@@ -1,5 +1,5 @@
-// Learning rate schedules: functions of the global step, to be given to an
-// optimizer. Names, formulas and defaults are those of
+// Learning rate schedules, which are functions of the global step. Their result
+// is given to an optimizer. Names, formulas and defaults are those of
 // tf.train.exponential_decay and the related functions.
 //
 //   auto step = train::GetOrCreateGlobalStep(scope);
@@ -7,8 +7,9 @@
 //                                         {.staircase = true});
 //   train::GradientDescent(rate).Minimize(scope, loss, {.global_step = step});
 //
-// C++ numbers become floats; all is computed in the type of `learning_rate`.
-// Errors stick to the scope; outputs are null then. Threads: as the scope's.
+// C++ numbers become floats. The rate is computed in the type of
+// `learning_rate`. Errors stick to the scope; outputs are null then. The
+// functions are as thread-safe as the scope.
 #ifndef WEFT_LIBS_TRAIN_OPTIMIZERS_LEARNING_RATE_DECAY_H_
 #define WEFT_LIBS_TRAIN_OPTIMIZERS_LEARNING_RATE_DECAY_H_
 
@@ -17,22 +18,22 @@
 namespace weft::train {
 
 struct DecayOptions {
-  // If true, global_step / decay_steps is rounded down: the rate drops in
-  // steps, every decay_steps.
+  // If true, global_step / decay_steps is rounded down, so the rate drops only
+  // once every decay_steps.
   bool staircase = false;
 };
 
-// learning_rate * decay_rate ^ (global_step / decay_steps)
+// Returns learning_rate * decay_rate ^ (global_step / decay_steps).
 Output ExponentialDecay(const Scope& scope, const Input& learning_rate,
                         const Input& global_step, const Input& decay_steps,
                         const Input& decay_rate,
                         const DecayOptions& options = {});
-// learning_rate * exp(-decay_rate * global_step / decay_steps)
+// Returns learning_rate * exp(-decay_rate * global_step / decay_steps).
 Output NaturalExpDecay(const Scope& scope, const Input& learning_rate,
                        const Input& global_step, const Input& decay_steps,
                        const Input& decay_rate,
                        const DecayOptions& options = {});
-// learning_rate / (1 + decay_rate * global_step / decay_steps)
+// Returns learning_rate / (1 + decay_rate * global_step / decay_steps).
 Output InverseTimeDecay(const Scope& scope, const Input& learning_rate,
                         const Input& global_step, const Input& decay_steps,
                         const Input& decay_rate,
@@ -69,8 +70,8 @@ Output CosineDecay(const Scope& scope, const Input& learning_rate,
                    double alpha = 0.0);
 
 struct CosineDecayRestartsOptions {
-  double t_mul = 2.0;  // each period is so many times as long as the last; > 0
-  double m_mul = 1.0;  // each wave is so many times as high as the last
+  double t_mul = 2.0;  // factor of each period's length; > 0
+  double m_mul = 1.0;  // factor of each period's height
   double alpha = 0.0;
 };
 // CosineDecay that restarts after `first_decay_steps`:

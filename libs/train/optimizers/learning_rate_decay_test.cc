@@ -14,7 +14,7 @@ class DecayValueTest : public testing::Test {
  protected:
   using Make = std::function<Output(const Scope& scope, const Output& step)>;
 
-  // Returns the rate at a global step.
+  // Returns the rate at global step `step`.
   double RateAt(int64_t step, const Make& make) {
     ScalarGraph graph;
     const Output rate =
@@ -126,13 +126,13 @@ TEST_F(DecayValueTest, RestartedPeriodIsLongerAndLower) {
   };
   EXPECT_NEAR(RateAt(0, make), 0.1, kNear);
   EXPECT_NEAR(RateAt(5, make), 0.05, kNear);
-  // The middle of the second period, which is of steps 10 to 29.
+  // Step 20 is the middle of the second period, which has the steps 10 to 29.
   EXPECT_NEAR(RateAt(20, make), 0.025, kNear);
-  // The middle of the third.
+  // Step 50 is the middle of the third period.
   EXPECT_NEAR(RateAt(50, make), 0.0125, kNear);
 }
 
-TEST_F(DecayValueTest, RestartedPeriodsMayHaveOneLength) {
+TEST_F(DecayValueTest, RestartedPeriodsMayHaveEqualLength) {
   const Make make = [](const Scope& s, const Output& step) {
     return CosineDecayRestarts(s, 0.1, step, 10,
                                {.t_mul = 1, .m_mul = 0.5, .alpha = 0.2});

@@ -15,8 +15,8 @@
 namespace weft::train {
 namespace {
 
-// 1 - decay, in the type of the variable. A C++ number is subtracted here, in
-// full precision.
+// Returns 1 - decay, in the type of the variable. A C++ number is subtracted at
+// graph construction, in full precision.
 Output OneMinus(const Scope& scope, const Input& decay, DataType dtype) {
   if (decay.value() && decay.adapts()) {
     absl::StatusOr<Tensor> number = AdaptValue(*decay.value(), DT_DOUBLE);
@@ -30,8 +30,9 @@ Output OneMinus(const Scope& scope, const Input& decay, DataType dtype) {
                      "decay");
 }
 
-// Returns a variable of zeros colocated with `variable`, with TensorFlow's
-// name: in a variable scope with the variable's name inside the current one.
+// Returns a variable of zeros colocated with `variable`. As in TensorFlow, it
+// is in a variable scope that has the name of `variable`, inside the current
+// variable scope.
 ops::Variable ZerosBeside(const Scope& scope, const ops::Variable& variable,
                           absl::string_view name, const TensorShape& shape) {
   const std::string outer = ops::VariableScopeName(scope);
@@ -45,8 +46,9 @@ ops::Variable ZerosBeside(const Scope& scope, const ops::Variable& variable,
   return ops::Variable(named, ops::initializers::Zeros(), shape, options);
 }
 
-// Updates an average that started at 0 in a separate variable, and sets
-// `variable` to it divided by the bias correction: 1 - decay ^ updates.
+// Updates an average that started at 0, which is a separate variable. Sets
+// `variable` to that average divided by the bias correction 1 - decay ^
+// updates.
 Output AssignDebiased(const Scope& scope, const ops::Variable& variable,
                       const Output& value, const Output& one_minus_decay) {
   if (!variable.shape().IsFullyDefined()) {
@@ -204,7 +206,7 @@ Operation ExponentialMovingAverage::ApplyToTensors(
     if (!CheckAveraged(scope, tensor.dtype(), tensor.name())) {
       return Operation();
     }
-    // As in TensorFlow: only a new average is debiased.
+    // As in TensorFlow, only an average that is created here is debiased.
     const bool is_new = !Average(tensor);
     if (is_new) MakeAverage(root, tensor);
     averaged.push_back({tensor, tensor, is_new && options_.zero_debias});
@@ -237,7 +239,8 @@ Operation ExponentialMovingAverage::Update(
     const ops::Variable average = Find(item.key);
     if (!scope.ok() || !average) return Operation();
     Output value = item.value;
-    // A variable is read on its device, where its average is, too.
+    // The value of a variable is read on the variable's device, where its
+    // average is, too.
     if (!value) {
       value = ops::FindVariable(scope, item.key)
                   .Read(inner.ColocateWith(average.handle()));

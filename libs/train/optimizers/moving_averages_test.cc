@@ -13,7 +13,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// The averages are reference variables, whose assignments return the new value.
+// Tests use reference variables for averages, because their assignments return
+// the new value.
 constexpr bool kByReference = false;
 
 class MovingAverageTest : public testing::Test {
@@ -22,7 +23,7 @@ class MovingAverageTest : public testing::Test {
     return ops::Variable(root_.WithName(name), 1.0f,
                          {.use_resource = kByReference});
   }
-  // Returns the value that the average of v gets.
+  // Applies `ema` to v, and returns the new value of the average.
   double NewAverage(ExponentialMovingAverage& ema, const ops::Variable& v) {
     const Operation update = ema.Apply(root_, {v});
     EXPECT_OK(root_.status());
@@ -125,7 +126,7 @@ TEST_F(MovingAverageTest, EarlyUpdatesCountMore) {
   EXPECT_NEAR(NewAverage(ema, v), 12.5, kNear) << "91 / 100 is more than 0.75";
 }
 
-TEST_F(MovingAverageTest, AllTrainableVariablesAreTheDefault) {
+TEST_F(MovingAverageTest, ApplyDefaultsToAllTrainableVariables) {
   const ops::Variable v = Scalar("v");
   const ops::Variable fixed(root_.WithName("fixed"), 1.0f,
                             {.trainable = false});

@@ -46,7 +46,8 @@ absl::Status CheckGradients(const std::vector<GradientAndVariable>& gradients) {
       "No gradients provided for any variable: ", NamesOf(gradients), "."));
 }
 
-// For each item, the reads of its variable that must precede its update.
+// Returns, for each item, the reads of its variable that must precede the
+// update of that variable.
 std::vector<std::vector<Operation>> ReadersBeforeUpdates(
     const Graph& graph, const std::vector<GradientAndVariable>& items) {
   std::vector<Gradient> gradients;
@@ -61,7 +62,7 @@ std::vector<std::vector<Operation>> ReadersBeforeUpdates(
   return result;
 }
 
-// Returns the gradient with rows of equal index summed.
+// Returns the gradient with the rows of each index summed.
 Gradient SumRepeatedRows(const Scope& scope, const Gradient& gradient) {
   const auto unique = ops::Unique(scope, gradient.indices);
   if (!unique.y) return Gradient();
@@ -110,7 +111,8 @@ std::vector<GradientAndVariable> Optimizer::ComputeGradients(
 
 Operation Optimizer::Minimize(const Scope& scope, const Output& loss,
                               const MinimizeOptions& options) {
-  // The scope's own name is for the training operation, not for the gradients.
+  // The scope's own name is meant for the training operation, not for the
+  // gradients.
   const std::vector<GradientAndVariable> gradients =
       ComputeGradients(scope.WithName(""), loss,
                        {options.var_list, options.colocate_gradients_with_ops,
@@ -173,7 +175,7 @@ Operation Optimizer::AddUpdate(const Scope& scope,
              : ApplyDense(beside, variable, item.gradient.dense);
 }
 
-// The last operation has the optimizer's name.
+// Adds the last operation, which has the name of the optimizer.
 Operation Optimizer::AddFinish(const Scope& named,
                                const std::vector<Operation>& updates,
                                const ops::Variable& global_step) {
@@ -183,7 +185,8 @@ Operation Optimizer::AddFinish(const Scope& named,
   if (!global_step) return ops::Group(last, all);
   const Operation update = ops::Group(named.WithName("update"), all);
   if (!update) return Operation();
-  // A resource counter is read after the change; the step ends with the change.
+  // If the counter is a resource, it is read after its increment, so that the
+  // step ends with the increment.
   const Scope after =
       last.WithControlDependencies({update}).ColocateWith(global_step.handle());
   const absl::StatusOr<Tensor> one =
@@ -219,7 +222,7 @@ void Optimizer::PrepareHyper(const Scope& scope, Hyper& hyper) {
     hyper.tensor = named.ToOutput(hyper.value, hyper.name);
     return;
   }
-  // Any C++ number; converted to float, as in TensorFlow.
+  // Converts any C++ number to float, as in TensorFlow.
   absl::StatusOr<Tensor> value = AdaptValue(*hyper.value.value(), DT_FLOAT);
   if (!value.ok()) {
     scope.UpdateStatus(Annotate(value.status(), hyper.name));
@@ -271,8 +274,8 @@ void Optimizer::MakeSlot(const Scope& scope, const ops::Variable& variable,
   if (!turn) return;
   VariableStore& store = VariableStore::Of(scope);
   store.primaries[made.handle().node()] = variable.handle().node();
-  // Slots of the parts of a variable are the parts of one slot. The slot of a
-  // single part has TensorFlow's key.
+  // The slots of a variable's partitions are the partitions of one slot. If
+  // there is only one partition, its slot has TensorFlow's key.
   auto& slices = store.slices;
   const auto part = slices.find(variable.handle().node());
   if (part == slices.end()) return;

@@ -38,7 +38,7 @@ std::string TypeOf(const Scope& scope, const std::string& name) {
   return node == nullptr ? "" : node->type();
 }
 
-// Nodes whose names begin with `prefix`, of a type.
+// Returns the nodes of type `type` whose names begin with `prefix`.
 std::vector<const Node*> NodesOf(const Scope& scope, const std::string& prefix,
                                  const std::string& type) {
   std::vector<const Node*> found;
@@ -56,7 +56,8 @@ Tensor Ones(const TensorShape& shape) {
   return ones;
 }
 
-// sum(w * w), with w of the family.
+// Model is the loss sum(w * w), where w is a resource variable if
+// `use_resource`.
 struct Model {
   explicit Model(const Scope& scope, bool use_resource)
       : w(scope.WithName("w"), Ones(TensorShape({2, 3})),
@@ -78,7 +79,7 @@ class OptimizerTest : public testing::TestWithParam<bool> {
                          Ones(TensorShape({2, 3})),
                          {.use_resource = GetParam()});
   }
-  // A gradient of `variable`, from a placeholder.
+  // Returns `variable` with a constant gradient of ones.
   GradientAndVariable GradientOf(const ops::Variable& variable) const {
     return {Gradient(ops::Const(root_, Ones(TensorShape({2, 3})))), variable};
   }
@@ -93,7 +94,8 @@ class OptimizerTest : public testing::TestWithParam<bool> {
   Model model_;
 };
 
-// Another training may have variables of the same names.
+// The container keeps apart the slots of another training whose variables have
+// the same names.
 TEST_P(OptimizerTest, SlotsUseContainerOfVariable) {
   const ops::Variable w(root_.WithContainer("one").WithName("kept"),
                         Ones(TensorShape({2, 3})),
@@ -137,7 +139,8 @@ TEST_P(OptimizerTest, GlobalStepIsIncrementedLast) {
   const auto before = train.node()->control_inputs();
   ASSERT_EQ(before.size(), 1u);
   EXPECT_EQ(before[0]->name(), "GradientDescent/update");
-  // Programs that get the graph find it.
+  // The training operation is in a collection, so that other programs that
+  // import the graph can find it.
   const std::vector<Operation> kept = root_.GetOperations(collection::kTrainOp);
   ASSERT_EQ(kept.size(), 1u);
   EXPECT_EQ(kept[0].node(), train.node());
@@ -293,7 +296,7 @@ TEST_P(OptimizerTest, InvalidHyperparametersAreRejected) {
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "must be positive"));
 }
 
-// ---- where it is done ----
+// ---- devices ----
 
 TEST_P(OptimizerTest, UpdateAndSlotsAreOnVariableDevice) {
   const ops::Variable far = Variable("far", "/job:ps/task:1");
@@ -312,7 +315,7 @@ TEST_P(OptimizerTest, UpdateAndSlotsAreOnVariableDevice) {
   const auto* groups = update->attr<std::vector<std::string>>("_class");
   ASSERT_NE(groups, nullptr);
   EXPECT_THAT(*groups, Contains("loc:@far"));
-  // The numbers are where the program is.
+  // The constants of hyperparameters are on the client's device.
   for (const char* name : {"Momentum/learning_rate", "Momentum/momentum"}) {
     const Node* number = root_.graph().FindNode(name);
     ASSERT_NE(number, nullptr) << name;
@@ -350,7 +353,7 @@ TEST_P(OptimizerTest, SlotsUseContainerOfScopeIfSet) {
   EXPECT_EQ(*container, "trial");
 }
 
-// Replicas list them in another order, and have to agree.
+// Replicas list variables in different orders, but must agree on the device.
 TEST_P(OptimizerTest, AdamPowersAreColocatedWithFirstVariable) {
   const ops::Variable b = Variable("b", "/job:ps/task:0");
   const ops::Variable a = Variable("a", "/job:ps/task:1");
@@ -369,7 +372,7 @@ TEST_P(OptimizerTest, AdamPowersAreColocatedWithFirstVariable) {
   EXPECT_THAT(NodeNames(root_), Not(Contains("beta1_power_1"))) << "once";
 }
 
-// ---- when it is done ----
+// ---- order of execution ----
 
 TEST_P(OptimizerTest, AdamsPowersAdvanceAfterAllUpdates) {
   const ops::Variable other = Variable("other");
@@ -390,7 +393,7 @@ TEST_P(OptimizerTest, AdamsPowersAdvanceAfterAllUpdates) {
   }
 }
 
-TEST_P(OptimizerTest, ScopeControlInputsApplyToUpdatesOnly) {
+TEST_P(OptimizerTest, ScopeControlInputsApplyOnlyToUpdates) {
   const Operation before = ops::NoOp(root_.WithName("before"));
   Momentum momentum(0.1f, 0.9f);
   momentum.ApplyGradients(root_.WithControlDependencies({before}),
@@ -466,7 +469,8 @@ TEST_P(OptimizerTest, RepeatedIndicesAreSummedIfOrderMatters) {
       absl::StrCat("Momentum/update_w/", GetParam() ? "Resource" : "",
                    "SparseApplyMomentum"));
   ASSERT_NE(update, nullptr);
-  // After the variable, the slot and the rate.
+  // The first inputs are the variable, the slot and the rate. Then come the
+  // summed rows and their unique indices.
   EXPECT_EQ(update->input(3).node->type(), "UnsortedSegmentSum");
   EXPECT_EQ(update->input(4).node->type(), "Unique");
   // Adam updates all rows, so it has no sparse op.
@@ -476,7 +480,7 @@ TEST_P(OptimizerTest, RepeatedIndicesAreSummedIfOrderMatters) {
   }
 }
 
-// ---- what cannot be ----
+// ---- errors ----
 
 TEST_P(OptimizerTest, MissingVariablesOrGradientsAreRejected) {
   GradientDescent(0.1f).ApplyGradients(root_, {});
@@ -553,12 +557,12 @@ INSTANTIATE_TEST_SUITE_P(BothFamilies, OptimizerTest, testing::Bool(),
                            return family.param ? "Resource" : "Reference";
                          });
 
-// ---- slots, as checkpoints and the ops know them ----
+// ---- names of slots, which checkpoints and update ops use ----
 
 struct Slots {
   std::string optimizer;
   std::function<std::unique_ptr<Optimizer>(const ops::Variable& step)> make;
-  // Slot names and node names, in the order of the op's inputs.
+  // Names of slots and of their nodes, in the order of the op's inputs.
   std::vector<std::pair<std::string, std::string>> names;
 };
 

@@ -7,7 +7,8 @@ namespace {
 
 constexpr char kUsualStep[] = "global_step";
 
-// Returns "" if the node has no such attr.
+// Returns the string attr `attr` of the variable's node; "" if the node does
+// not have it.
 std::string TextOf(const Output& variable, absl::string_view attr) {
   const auto* const text = variable.node()->attr<std::string>(attr);
   return text == nullptr ? std::string() : *text;

@@ -1,12 +1,12 @@
-// Containers and shared names of the resources that the programs of a training
-// run share besides its variables: queues, accumulators, tables.
+// Containers and shared names of resources other than variables that the
+// programs of a training run share: queues, accumulators, tables.
 //
 // Two training runs on the same servers may differ only in their containers, or
 // in the names of their global steps. Resources named by these functions belong
 // to one training run, regardless of the scope in which the program creates
 // them.
 //
-// Threads: as the scope's.
+// The functions are as thread-safe as the scope.
 #ifndef WEFT_LIBS_TRAIN_OPTIMIZERS_SHARED_NAMES_H_
 #define WEFT_LIBS_TRAIN_OPTIMIZERS_SHARED_NAMES_H_
 
@@ -17,18 +17,18 @@
 
 namespace weft::train {
 
-// Returns `scope` with the container of a variable instead of its own.
-// `variable` is the variable's handle; if it is null, after an error, returns
-// `scope` unchanged.
+// Returns `scope` with its container replaced by the container of a variable.
+// `variable` is the handle of the variable. If it is null, after an error,
+// returns `scope` unchanged.
 Scope InContainerOf(const Scope& scope, const Output& variable);
-// Returns `scope` colocated with a variable, for slots of it, and in its
-// container unless `scope` has one: a program may place slots in another
-// container, as in TensorFlow.
+// Returns `scope` for slots of a variable: colocated with the variable, and in
+// its container unless `scope` has a container. As in TensorFlow, a program may
+// place slots in another container.
 Scope BesideVariable(const Scope& scope, const Output& variable);
 
-// Returns the shared name of a resource of one training: `name`, as in
-// TensorFlow, if the global step has its usual name, otherwise "STEP/name".
-// `global_step` is the variable's handle.
+// Returns the shared name of a resource of one training run. If the global step
+// has its usual name, that is `name`, as in TensorFlow; otherwise "STEP/name".
+// `global_step` is the handle of the variable.
 std::string SharedNameBeside(const Output& global_step, absl::string_view name);
 
 }  // namespace weft::train

@@ -1,14 +1,14 @@
 // KeysOfSlot returns the checkpoint keys of an optimizer slot of a part of a
 // partitioned variable.
 //
-// Within a variable scope "m" the slot "Adam" of part "m/emb/part_1" is called
-// "m/m/emb/part_1/Adam". TensorFlow cuts as many characters off that name as
-// the part's has, which leaves "1/Adam", and saves each slot as a variable of
-// its own, "m/emb/1/Adam", from which no other partitioning can be restored.
-// Weft saves the slots of all parts as slices of one variable, "m/emb/Adam",
-// and restores both forms.
+// Within a variable scope "m", the slot "Adam" of part "m/emb/part_1" is called
+// "m/m/emb/part_1/Adam". TensorFlow removes the length of the part's name from
+// the front of that name, which leaves "1/Adam". It then saves each slot as a
+// separate variable, "m/emb/1/Adam", so that no other partitioning can be
+// restored. Weft saves the slots of all parts as slices of one variable,
+// "m/emb/Adam", and restores both forms.
 //
-// Threads: pure functions.
+// Threads: the functions are pure.
 #ifndef WEFT_LIBS_TRAIN_OPTIMIZERS_SLOT_KEYS_H_
 #define WEFT_LIBS_TRAIN_OPTIMIZERS_SLOT_KEYS_H_
 
@@ -18,19 +18,20 @@
 namespace weft::train {
 
 struct SlotKeys {
-  std::string of_all_parts;   // "m/emb/Adam"
-  std::string of_part;        // TensorFlow's: "m/emb/1/Adam"
-  std::string of_first_part;  // the same of part 0, which may be the only one
+  std::string of_all_parts;  // slot of all parts: "m/emb/Adam"
+  std::string of_part;       // TensorFlow's key of this part: "m/emb/1/Adam"
+  // TensorFlow's key of part 0, which may be the only part.
+  std::string of_first_part;
 };
 
-// `full_name`: the name of the partitioned variable, "m/emb". Outside of a
-// variable scope all keys are equal. REQUIRES: `slot` ends with "/" and a name
-// after `part`, as Optimizer names slots.
+// Returns the keys of `slot` for `part`. `full_name` is the name of the
+// partitioned variable, "m/emb". Outside a variable scope all keys are equal.
+// REQUIRES: `slot` is `part`, "/" and a name, as Optimizer names slots.
 SlotKeys KeysOfSlot(const std::string& full_name, const std::string& part,
                     const std::string& slot);
 
-// The keys other than `key` from which a slot saved as `key` can be restored,
-// in lookup order. Empty if `key` is none of these.
+// Returns the other keys from which a slot saved as `key` can be restored, in
+// lookup order. Empty if `key` is not one of `keys`.
 std::vector<std::string> OtherKeys(const SlotKeys& keys,
                                    const std::string& key);
 

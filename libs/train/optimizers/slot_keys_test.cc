@@ -28,7 +28,7 @@ TEST(SlotKeysTest, PartNumbersMayHaveSeveralDigits) {
   const SlotKeys keys =
       KeysOfSlot("m/emb", "m/emb/part_12", "m/m/emb/part_12/Adam_1");
   EXPECT_EQ(keys.of_all_parts, "m/emb/Adam_1");
-  // Only the last digit is left.
+  // TensorFlow's key has only the last digit of the part's number.
   EXPECT_EQ(keys.of_part, "m/emb/2/Adam_1");
   EXPECT_EQ(keys.of_first_part, "m/emb/0/Adam_1");
 }
@@ -50,7 +50,7 @@ TEST(SlotKeysTest, EachKeyIsTriedOnce) {
   EXPECT_THAT(OtherKeys(equal, "emb/Adam"), IsEmpty());
 }
 
-TEST(SlotKeysTest, OtherVariablesHaveNoOtherKeys) {
+TEST(SlotKeysTest, UnrelatedKeyHasNoOtherKeys) {
   const SlotKeys keys =
       KeysOfSlot("m/emb", "m/emb/part_1", "m/m/emb/part_1/Adam");
   EXPECT_THAT(OtherKeys(keys, "m/emb"), IsEmpty());

@@ -9,7 +9,7 @@
 namespace weft::train {
 namespace {
 
-// NaN fails each of these checks.
+// Returns an error unless `value` >= 0. NaN also fails this check.
 absl::Status CheckNotNegative(const char* name, double value) {
   if (value >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -138,7 +138,7 @@ absl::Status AdagradDa::CheckOptions() const {
                        options_.initial_gradient_squared_accumulator_value);
 }
 
-// The rule counts from 1.
+// The update rule counts steps from 1.
 void AdagradDa::Prepare(const Scope& scope) {
   SlotOptimizer::Prepare(scope);
   const Output step = ops::CastTo(scope, global_step_, DT_INT64, "global_step");
@@ -181,7 +181,7 @@ Ftrl::Ftrl(Input learning_rate, const FtrlOptions& options)
           HypersOf(std::move(learning_rate), options)),
       options_(options) {}
 
-// In the order of the op's inputs.
+// The hyperparameters are in the order of the op's inputs.
 std::vector<Optimizer::Hyper> Ftrl::HypersOf(Input learning_rate,
                                              const FtrlOptions& options) {
   std::vector<Hyper> hypers = {Hyper(std::move(learning_rate), "learning_rate"),

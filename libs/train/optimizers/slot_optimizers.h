@@ -5,11 +5,12 @@
 //   auto optimizer = train::RmsProp(1e-3, {.momentum = 0.9});
 //   Operation train = optimizer.Minimize(scope, loss);
 //
-// The rules are for one element of a variable, var, and of its slots; g is its
-// gradient. Slots have the names used here, which GetSlot takes, and start at 0
-// unless an option says otherwise. The lines of a rule are evaluated in order.
-// A sparse gradient changes only the rows that it names and their slots. l1 is
-// short for l1_regularization_strength, l2 and l2_shrinkage likewise, and
+// Each rule is for one element `var` of a variable, its gradient `g`, and the
+// elements of its slots. GetSlot takes the slot names that the rules use. Slots
+// start at 0 unless an option says otherwise. The lines of a rule are evaluated
+// in order. A sparse gradient changes only the rows that it names and their
+// slots. l1, l2 and l2_shrinkage are short for options such as
+// l1_regularization_strength, and
 //
 //   shrink(x, by) = sign(x) * max(|x| - by, 0)
 //
@@ -25,22 +26,24 @@
 
 namespace weft::train {
 
-// The common base of the optimizers below.
+// SlotOptimizer is the common base of the optimizers below.
 class SlotOptimizer : public Optimizer {
  protected:
   struct SlotSpec {
     std::string name;
     double initial_value;
   };
-  // `slots`: in order of creation, which numbers their names.
+  // `slots` are in the order in which they are created. The order matters
+  // because it determines the numbers in their names.
   SlotOptimizer(std::string name, std::vector<SlotSpec> slots,
                 std::vector<Hyper> hypers);
 
-  // Adds the op. `hypers` are in the type of the variable.
+  // Adds the op that applies the update. `hypers` have the type of the
+  // variable.
   virtual Operation Apply(const Scope& scope, const ops::Variable& variable,
                           const Gradient& gradient,
                           const InputList& hypers) = 0;
-  // INVALID_ARGUMENT for invalid options.
+  // Returns INVALID_ARGUMENT for invalid options.
   virtual absl::Status CheckOptions() const { return absl::OkStatus(); }
 
   void CreateSlots(const Scope& scope,
@@ -65,7 +68,7 @@ struct MomentumOptions {
 //   var -= learning_rate * momentum_slot, or with use_nesterov
 //   var -= learning_rate * (g + momentum * momentum_slot)
 //
-// where momentum_slot is slot "momentum".
+// Momentum applies this rule, where momentum_slot is slot "momentum".
 class Momentum : public SlotOptimizer {
  public:
   Momentum(Input learning_rate, Input momentum,
@@ -120,17 +123,17 @@ struct AdagradDaOptions {
   double l1_regularization_strength = 0.0;
   double l2_regularization_strength = 0.0;
 };
-// Dual averaging, for sparse linear models: the variable is computed from the
-// sums of all gradients; its previous value is not used. With t = global_step +
-// 1:
+// AdagradDa is dual averaging, for sparse linear models: the variable is
+// computed from the sums of all gradients; its previous value is not used. With
+// t = global_step + 1:
 //
 //   gradient_accumulator += g
 //   gradient_squared_accumulator += g ^ 2
 //   var = -learning_rate * shrink(gradient_accumulator, l1 * t) /
 //         (l2 * t * learning_rate + sqrt(gradient_squared_accumulator))
 //
-// The global step is only read here; Minimize or ApplyGradients increment it if
-// it is given to them, too. INVALID_ARGUMENT if it is null.
+// The optimizer only reads the global step. Minimize and ApplyGradients
+// increment it if it is also given to them. INVALID_ARGUMENT if it is null.
 class AdagradDa : public SlotOptimizer {
  public:
   AdagradDa(Input learning_rate, const ops::Variable& global_step,
@@ -152,7 +155,7 @@ struct RmsPropOptions {
   Input decay = 0.9;
   Input momentum = 0.0;
   Input epsilon = 1e-10;
-  bool centered = false;  // divides by the variance, not by the mean square
+  bool centered = false;  // divides by the variance, not the mean square
 };
 //   rms = decay * rms + (1 - decay) * g ^ 2
 //   mg = decay * mg + (1 - decay) * g                if centered
@@ -179,9 +182,9 @@ struct FtrlOptions {
   double initial_accumulator_value = 0.1;   // >= 0
   double l1_regularization_strength = 0.0;  // >= 0
   double l2_regularization_strength = 0.0;  // >= 0
-  // >= 0. Penalizes the size of the variable, while l2_regularization_strength
-  // penalizes the size of its steps; a sparse gradient applies it to the rows
-  // it names.
+  // Must be >= 0. Penalizes the size of the variable, while
+  // l2_regularization_strength penalizes the size of its steps. A sparse
+  // gradient applies the penalty only to the rows that it names.
   double l2_shrinkage_regularization_strength = 0.0;
 };
 //   before = accum ^ -learning_rate_power

@@ -1,5 +1,5 @@
-// The rules of tf.train's optimizers: which op applies them, with which
-// numbers, and the initial values of their slots.
+// Tests of the rules of tf.train's optimizers: which op applies a rule, the
+// numbers that the op gets, and the initial values of the slots.
 #include "libs/train/optimizers/slot_optimizers.h"
 
 #include <functional>
@@ -17,7 +17,7 @@
 namespace weft::train {
 namespace {
 
-// A scalar variable, trained with one gradient.
+// TrainedScalar is a scalar variable w that is trained with one gradient.
 class TrainedScalar {
  public:
   explicit TrainedScalar(const ops::VariableOptions& options = {})
@@ -39,7 +39,8 @@ class TrainedScalar {
     }
     return update;
   }
-  // Returns the value of an argument of the op; NaN if there is none.
+  // Returns the value of argument `name` of the op; NaN if the op does not have
+  // it.
   double Argument(const Node& update, const std::string& name) {
     for (int i = 0; i < update.num_inputs(); ++i) {
       if (update.op().inputs[i].name == name) {
@@ -62,8 +63,8 @@ class TrainedScalar {
 
 using Numbers = std::map<std::string, double>;
 
-// An optimizer, the op of its rule, its numbers by the op's arguments, and the
-// initial values of its slots.
+// SlotRule describes an optimizer: the op of its rule, the value of each
+// argument of the op, and the initial values of its slots.
 struct SlotRule {
   std::string name;
   std::function<std::unique_ptr<Optimizer>(const ops::Variable& step)> make;
@@ -180,7 +181,7 @@ SlotRule AdagradDaRule() {
                              .l2_regularization_strength = 0.02});
       },
       "ResourceApplyAdagradDA",
-      // The rule counts steps from 1, and none is done.
+      // The rule counts steps from 1, and no step has been taken yet.
       {{"lr", 0.5}, {"l1", 0.01}, {"l2", 0.02}, {"global_step", 1}},
       {{"gradient_accumulator", 0}, {"gradient_squared_accumulator", 0.3}}};
 }
@@ -260,7 +261,7 @@ TEST(SlotOptimizerTest, TensorsMayBeHyperparameters) {
   EXPECT_NEAR(trained.Argument(*update, "rho"), 0.7, kNear);
 }
 
-TEST(SlotOptimizerTest, MomentumIsNesterovOnRequest) {
+TEST(SlotOptimizerTest, NesterovMomentumIsOptional) {
   for (const bool use_nesterov : {false, true}) {
     TrainedScalar trained;
     Momentum momentum(0.5, 0.9, {.use_nesterov = use_nesterov});
@@ -283,7 +284,7 @@ TEST(SlotOptimizerTest, AdagradDaCountsFromTheNextStep) {
   EXPECT_EQ(trained.Argument(*update, "global_step"), 42);
 }
 
-// Returns the error of the options.
+// Returns the error of an optimizer that is created with invalid options.
 absl::Status ErrorOf(
     const std::function<std::unique_ptr<Optimizer>(const ops::Variable&)>&
         make) {

@@ -1,6 +1,6 @@
-// Nodes that the training helpers add to a graph: their devices, dependencies
-// and types, and errors at graph construction. integration_tests tests the
-// computed values.
+// Tests of the nodes that the training helpers add to a graph: their devices,
+// dependencies and types, and errors at graph construction. integration_tests
+// tests the computed values.
 #include <functional>
 #include <limits>
 #include <set>
@@ -35,7 +35,7 @@ Output Floats(const Scope& scope, const PartialShape& shape) {
   return ops::Placeholder(scope, DT_FLOAT, {.shape = shape});
 }
 
-// All nodes that have to run for this one to be there, itself included.
+// Returns all nodes that must run to compute `output`, including its own node.
 std::set<const Node*> NeededFor(const Output& output) {
   std::set<const Node*> needed;
   std::vector<const Node*> pending = {output.node()};
@@ -50,7 +50,8 @@ std::set<const Node*> NeededFor(const Output& output) {
   return needed;
 }
 
-// Nodes whose names begin with `prefix` and that read an output of that node.
+// Returns the nodes that read `output` or another output of its node, and whose
+// names begin with `prefix`.
 std::vector<const Node*> ReadersOf(const Scope& scope, const Output& output,
                                    const std::string& prefix) {
   std::vector<const Node*> readers;
@@ -92,7 +93,7 @@ TEST(GlobalStepTest, IsAGlobalVariableAndNotTrained) {
   EXPECT_TRUE(ops::TrainableVariables(root).empty());
 }
 
-TEST(GlobalStepTest, ForeignCollectionEntryIsRejected) {
+TEST(GlobalStepTest, NonVariableInCollectionIsRejected) {
   const Scope root = Scope::Root();
   const ops::Variable wrong(root.WithName("wrong"), 1.0f);
   root.AddToCollection(collection::kGlobalStep, wrong.handle());
@@ -193,7 +194,7 @@ std::vector<NamedMetric> AllMetrics() {
 
 class MetricsGraphTest : public testing::TestWithParam<NamedMetric> {};
 
-// Else it could not be asked for without a batch.
+// The value of a metric must be available without a batch.
 TEST_P(MetricsGraphTest, OnlyTheUpdateNeedsTheBatch) {
   const Scope root = Scope::Root();
   const Output y = Floats(root, {4}), p = Floats(root, {4});
@@ -326,7 +327,7 @@ TEST_P(AverageGraphTest, ValueIsReadAfterScopeControlInputs) {
   for (const Node* reader : readers) {
     EXPECT_THAT(reader->control_inputs(), Contains(train.node()));
   }
-  // The average begins with a value from before the training step.
+  // The initial value of the average is from before the training step.
   EXPECT_THAT(NeededFor(Output(ema.Average(w_).initializer().node())),
               Not(Contains(train.node())));
 }
@@ -377,7 +378,7 @@ TEST(ClipGraphTest, EachGradientIsClippedOnItsDevice) {
   const std::string home = far.node()->requested_device();
   EXPECT_EQ(clipped.list[0].dense.node()->requested_device(), home);
   EXPECT_EQ(clipped.list[1].dense.node()->requested_device(), "");
-  // Only a number of its norm travels.
+  // Only the squared norm of a gradient is sent to another device.
   const auto readers = DevicesOf(ReadersOf(root, far, ""));
   EXPECT_THAT(readers, Not(IsEmpty()));
   EXPECT_THAT(readers, Each(home));

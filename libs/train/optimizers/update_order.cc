@@ -11,7 +11,7 @@ bool IsControlFlow(const Node& node) {
          type == "RefEnter";
 }
 
-// Whether `node` outputs the whole value of its first input.
+// Returns whether `node` outputs the whole value of its first input.
 bool ReadsWhole(const Node& node) {
   return node.type() == "ReadVariableOp" ||
          (node.type() == "Identity" &&

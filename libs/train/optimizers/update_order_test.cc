@@ -11,8 +11,8 @@
 namespace weft::train {
 namespace {
 
-// Two layers: the gradient of the first layer's output reads the second's
-// weights.
+// The graph has two layers. The gradient of the first layer's output reads the
+// weights of the second layer.
 class UpdateOrderTest : public testing::TestWithParam<bool> {
  protected:
   UpdateOrderTest() : root_(Scope::Root()) {
@@ -27,7 +27,7 @@ class UpdateOrderTest : public testing::TestWithParam<bool> {
     far_ = weights("far", "/job:ps");
   }
 
-  // Gradients of the sum of the product.
+  // Returns the gradients of the sum of the network's output.
   std::vector<GradientAndVariable> Gradients(
       std::vector<ops::Variable> layers) {
     Output y = x_;

@@ -26,7 +26,8 @@ std::string NamesOf(const std::map<std::string, SignatureDef>& signatures) {
   return signatures.empty() ? "none" : KeysOf(signatures);
 }
 
-// Returns the node that the graph runs before serving; empty if there is none.
+// Returns the name of the node that must run before serving; empty if the graph
+// has no such node.
 absl::StatusOr<std::string> InitOpOf(const tf::MetaGraphDef& message) {
   const std::string key(saved_model::kInitOpSignatureKey);
   const auto signature = message.signature_def().find(key);
@@ -48,7 +49,7 @@ absl::StatusOr<std::string> InitOpOf(const tf::MetaGraphDef& message) {
   return std::string();
 }
 
-// Returns feeds with the current paths of the assets.
+// Returns feeds that replace the asset paths in the graph by the current paths.
 absl::StatusOr<FeedNames> FeedsOfAssets(FileSystem& files,
                                         const std::string& export_dir,
                                         const tf::MetaGraphDef& message) {
@@ -66,7 +67,8 @@ absl::StatusOr<FeedNames> FeedsOfAssets(FileSystem& files,
   return feeds;
 }
 
-// Collections and savers are only needed to continue training.
+// Returns the graph without its collections and savers, which are only needed
+// to continue training.
 MetaGraph WhatRuns(const MetaGraph& graph) {
   tf::MetaGraphDef message = graph.message();
   message.clear_collection_def();
@@ -130,7 +132,8 @@ absl::Status WrongSparse(const std::string& name, absl::string_view what) {
       absl::StrCat("sparse input '", name, "' ", what));
 }
 
-// Checks type and rank of the parts, and that they match.
+// Checks the types and ranks of the three parts of a sparse value, and that
+// they match each other.
 absl::Status CheckParts(const std::string& name, const TensorInfo& info,
                         const SparseTensorValue& value) {
   const auto is = [](const Tensor& part, DataType dtype, int rank) {

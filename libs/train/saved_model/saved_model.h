@@ -9,8 +9,8 @@
 //   variables/variables.*    a checkpoint
 //   assets/                  files that the graph reads
 //
-// SavedModelBuilder (saved_model_builder.h) writes them, as do TensorFlow's
-// Estimators and Keras; docs/user/saved_models.md.
+// SavedModelBuilder (saved_model_builder.h), TensorFlow's Estimators and Keras
+// write SavedModels. See docs/user/saved_models.md.
 //
 // Errors name the directory. Functions block.
 #ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_SAVED_MODEL_H_
@@ -53,50 +53,53 @@ inline constexpr int kSchemaVersion = 1;
 // INVALID_ARGUMENT if the file is invalid or truncated.
 absl::StatusOr<std::vector<MetaGraph>> ReadSavedModel(
     FileSystem& files, const std::string& export_dir);
-// Returns the graph with exactly these tags, in any order. NOT_FOUND lists the
-// available tag sets.
+// Returns the graph with exactly these tags, in any order. The error NOT_FOUND
+// lists the available tag sets.
 absl::StatusOr<MetaGraph> FindMetaGraph(const std::vector<MetaGraph>& graphs,
                                         const std::vector<std::string>& tags);
 
 struct SavedModelOptions {
   std::vector<std::string> tags = {std::string(saved_model::kServing)};
-  bool clear_devices = false;  // as if the graph's nodes asked for none
-  // Session target; "": in this process, with its own variables.
+  bool clear_devices = false;  // drops the devices that nodes request
+  // Target of the session. Empty: a session in this process, with its own
+  // variables.
   std::string target;
-  // isolate_session_state is always true, whatever this says.
+  // Options of the session. isolate_session_state is always treated as true.
   SessionOptions session;
   std::function<absl::StatusOr<std::unique_ptr<Session>>(
       const std::string& target, const Scope& scope,
       const SessionOptions& options)>
       session_factory = Session::Connect;
   // File system for reading the directory; must outlive the call. Null: the
-  // file system of the session's process (zmq://, s3://, gs:// too).
+  // file system of the session's process, which also supports zmq://, s3:// and
+  // gs://.
   FileSystem* file_system = nullptr;
 };
 
-// A SavedModel holds a restored graph in a session. Threads: Run from any
-// thread.
+// SavedModel holds a restored graph in a session. Any thread may call Run.
 class SavedModel {
  public:
-  // Besides the errors of the functions above: NOT_FOUND if variables or assets
-  // are missing, or initialization needs an op that is not registered.
+  // Loads the model. Besides the errors of ReadSavedModel and FindMetaGraph:
+  // NOT_FOUND if variables or assets are missing, or initialization needs an op
+  // that is not registered.
   static absl::StatusOr<std::unique_ptr<SavedModel>> Load(
       const std::string& export_dir, const SavedModelOptions& options = {});
 
-  // Without the signature that names the graph's initialization op.
+  // Returns all signatures, except the signature that names the graph's
+  // initialization op.
   const std::map<std::string, SignatureDef>& signatures() const {
     return signatures_;
   }
-  // NOT_FOUND lists the available signatures.
+  // Returns a signature. The error NOT_FOUND lists the available signatures.
   absl::StatusOr<const SignatureDef*> FindSignature(
       const std::string& name) const;
   Session& session() { return *session_; }
   const Scope& scope() const { return scope_; }
 
-  // Returns the outputs of a signature by name. INVALID_ARGUMENT, naming the
-  // input, for an input that is missing, unknown, or of another type or shape,
-  // or dense instead of sparse or vice versa. UNIMPLEMENTED for a signature
-  // with a sparse output or with another composite tensor.
+  // Returns the outputs of a signature, by their names. INVALID_ARGUMENT, which
+  // names the input, for an input that is missing, unknown, of another type or
+  // shape, or dense instead of sparse or vice versa. UNIMPLEMENTED for a
+  // signature with a sparse output or with another composite tensor.
   absl::StatusOr<std::map<std::string, Tensor>> Run(
       const std::string& signature_name, const SignatureInputs& inputs,
       const RunOptions& options = {});

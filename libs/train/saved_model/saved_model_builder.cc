@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kCopyBytes = size_t{1} << 20;
 
-// Returns the value of the constant.
+// Returns the path that the constant `asset` holds.
 absl::StatusOr<std::string> PathOf(const Output& asset) {
   const Node* node = asset ? asset.node() : nullptr;
   const Tensor* value = node != nullptr && node->type() == "Const"
@@ -31,7 +31,7 @@ absl::StatusOr<std::string> PathOf(const Output& asset) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("Asset path tensor must be a constant of one string, but ",
-                   asset ? asset.name() : "a null one", " is none."));
+                   asset ? asset.name() : "a null one", " is not."));
 }
 
 absl::Status CheckSignatures(const SavedModelGraph& graph) {
@@ -68,8 +68,8 @@ std::string TextOf(const tf::SavedModel& model) {
   return text;
 }
 
-// Returns a saver of all variables, added to the graph; null if one is given,
-// or there are no variables.
+// Returns a new saver of all variables, which is added to the graph. Returns
+// null if `graph` has a saver, or there are no variables.
 absl::StatusOr<std::unique_ptr<Saver>> OwnSaver(const Scope& scope,
                                                 const SavedModelGraph& graph) {
   RETURN_IF_ERROR(scope.status());
@@ -84,8 +84,8 @@ absl::StatusOr<std::unique_ptr<Saver>> OwnSaver(const Scope& scope,
   return saver;
 }
 
-// A saver that writes neither state nor graph does not check where the files
-// are.
+// Checks that the index file exists at the path at which this program sees it.
+// A Saver that writes neither state file nor graph does not check that.
 absl::Status CheckVariablesExist(FileSystem& files, const std::string& prefix) {
   const std::string index = checkpoint::IndexFilename(prefix);
   const absl::Status found = files.FileExists(index);
@@ -219,13 +219,15 @@ absl::StatusOr<std::vector<Asset>> SavedModelBuilder::CopyAssets(
   return copied;
 }
 
-// Equal files of one name are stored once; different ones get a number.
+// Files with the same name and contents are stored once. Files with the same
+// name but different contents get a number.
 absl::StatusOr<std::string> SavedModelBuilder::CopyAsset(
     const std::string& path) {
   const std::string name(Basename(path));
   if (name.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("an asset needs a file, and '", path, "' names none"));
+        absl::StrCat("an asset must be the path of a file, but '", path,
+                     "' does not name a file"));
   }
   std::string filename = name;
   for (int i = 1; assets_.contains(filename); ++i) {

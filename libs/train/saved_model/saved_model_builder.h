@@ -1,4 +1,4 @@
-// SavedModelBuilder writes a SavedModel (saved_model.h); TensorFlow's
+// SavedModelBuilder writes a SavedModel (saved_model.h), like TensorFlow's
 // tf.saved_model.Builder of version 1.
 //
 //   auto builder = SavedModelBuilder::Create(files, "/models/line");
@@ -11,7 +11,8 @@
 // The file saved_model.pb, which makes the directory a SavedModel, is written
 // last and atomically.
 //
-// Threads: one at a time; adding to the graph as the scope's. All block.
+// Threads: only one call at a time is allowed. Adding to the graph is as
+// thread-safe as the scope. All calls block.
 #ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_SAVED_MODEL_BUILDER_H_
 #define WEFT_LIBS_TRAIN_SAVED_MODEL_SAVED_MODEL_BUILDER_H_
 
@@ -43,31 +44,33 @@ struct SavedModelGraph {
   // Operation to run after the variables are restored. Null: none.
   Operation main_op;
   bool clear_devices = false;
-  // If true, drops attrs that have the default of their op, for older readers.
+  // If true, drops attrs that have the default value of their op, so that older
+  // readers can load the model.
   bool strip_default_attrs = false;
-  // Saves the variables; must outlive the call. Null: a saver of all variables,
-  // which is added to the graph; none if there are no variables.
+  // Saver of the variables; must outlive the call. Null: a saver of all
+  // variables is added to the graph, unless there are no variables.
   Saver* saver = nullptr;
 };
 
 class SavedModelBuilder {
  public:
-  // Creates the directory. ALREADY_EXISTS if it exists and is not empty.
-  // `files` must outlive the builder.
+  // Creates the directory and its builder. ALREADY_EXISTS if the directory
+  // exists and is not empty. `files` must outlive the builder.
   static absl::StatusOr<std::unique_ptr<SavedModelBuilder>> Create(
       FileSystem& files, const std::string& export_dir);
 
-  // Adds the first graph, once, with the values of the session's variables; the
-  // session must reach the directory by the same path. INVALID_ARGUMENT for an
-  // asset that is not a string constant, NOT_FOUND for a missing asset file,
-  // FAILED_PRECONDITION out of order.
+  // Adds the first graph, with the values of the session's variables. Must be
+  // called once, before AddMetaGraph. The session must reach the directory by
+  // the same path. INVALID_ARGUMENT for an asset that is not a string constant,
+  // NOT_FOUND for a missing asset file, FAILED_PRECONDITION for a call out of
+  // order.
   absl::Status AddMetaGraphAndVariables(Session& session, const Scope& scope,
                                         const SavedModelGraph& graph);
-  // Adds further graphs, with the same variables.
+  // Adds another graph, which uses the same variables.
   absl::Status AddMetaGraph(const Scope& scope, const SavedModelGraph& graph);
 
-  // Returns the path of the written saved_model.pb or, as text,
-  // saved_model.pbtxt.
+  // Writes the graphs, and returns the path of the file: saved_model.pb or, as
+  // text, saved_model.pbtxt.
   absl::StatusOr<std::string> Save(bool as_text = false);
 
  private:
@@ -87,8 +90,8 @@ class SavedModelBuilder {
   std::vector<MetaGraph> graphs_;
 };
 
-// Copies a file, which is durable then. `from` and `to` may be of different
-// kinds (a disk, s3://).
+// Copies a file. The copy is durable when the call returns. `from` and `to` may
+// be on different kinds of file systems (a disk, s3://).
 absl::Status CopyFile(FileSystem& files, const std::string& from,
                       const std::string& to);
 

@@ -21,7 +21,7 @@
 namespace weft::train {
 namespace {
 
-// Name of the message in TensorFlow's programs.
+// The name by which TensorFlow's programs know the message type.
 constexpr char kAssetTypeUrl[] = "type.googleapis.com/tensorflow.AssetFileDef";
 
 absl::Status CheckFilename(const std::string& filename) {
@@ -57,7 +57,7 @@ absl::Status ParseText(const std::string& path, const std::string& content,
   return status.ok() ? status : CannotParse(path, status.message());
 }
 
-// Returns the file and whether it is text.
+// Returns the path of the SavedModel's file, and whether the file is text.
 absl::StatusOr<std::pair<std::string, bool>> FindFile(
     FileSystem& files, const std::string& export_dir) {
   for (const auto name :
@@ -80,8 +80,8 @@ absl::Status CheckSize(const std::string& path, uint64_t size) {
       path, "the file is larger than 2 GiB, the limit for a SavedModel.");
 }
 
-// The graphs share their arena: a protobuf map on the heap is broken when it
-// has no memory to grow, and so is its destructor.
+// The graphs share an arena, because a protobuf map on the heap is corrupted if
+// it cannot allocate memory to grow. Even its destructor then fails.
 absl::StatusOr<std::vector<MetaGraph>> ReadGraphs(
     FileSystem& files, const std::string& export_dir) {
   ASSIGN_OR_RETURN(const auto file, FindFile(files, export_dir));

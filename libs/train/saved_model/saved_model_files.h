@@ -1,6 +1,6 @@
 // Shared code of the SavedModel reader and builder: assets in messages.
 //
-// Functions without state.
+// Threads: the functions are stateless.
 #ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_SAVED_MODEL_FILES_H_
 #define WEFT_LIBS_TRAIN_SAVED_MODEL_SAVED_MODEL_FILES_H_
 
@@ -18,21 +18,22 @@ class MetaGraphDef;
 
 namespace train {
 
-// A file of the directory assets/ and the tensor that is fed its path.
+// Asset is a file in the directory assets/, and the tensor that is fed the
+// file's path.
 struct Asset {
   std::string tensor_name;
   std::string filename;
 };
 
-// Whether the path stays below its base directory.
+// Returns whether the path stays below its base directory.
 bool IsPathWithin(absl::string_view path);
 
-// Reads assets from the field of version 2, else from the collection of version
-// 1. INVALID_ARGUMENT if the collection holds something else, or a file name
-// leaves its directory.
+// Reads assets from the field that version 2 writes, or else from the
+// collection that version 1 writes. INVALID_ARGUMENT if the collection holds
+// something else, or a file name leads out of its directory.
 absl::StatusOr<std::vector<Asset>> ReadAssetFileDefs(
     const tf::MetaGraphDef& message);
-// Writes assets to the collection.
+// Writes assets to the collection that version 1 reads.
 void WriteAssetFileDefs(const std::vector<Asset>& assets,
                         tf::MetaGraphDef* message);
 

@@ -75,7 +75,7 @@ TEST_F(SavedModelTest, InvalidSavedModelIsRejected) {
               StatusIs(absl::StatusCode::kUnimplemented, "of version 2"));
 }
 
-TEST_F(SavedModelTest, ReadingWithoutMemoryIsAnError) {
+TEST_F(SavedModelTest, ReadingFailsWhenOutOfMemory) {
   tf::SavedModel model = WithTags({{"serve"}, {"a_tag_that_is_not_short"}});
   auto& graph = *model.mutable_meta_graphs(0);
   (*graph.mutable_signature_def())["f"].set_method_name("a_long_method_name");

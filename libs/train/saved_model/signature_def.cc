@@ -88,7 +88,7 @@ TensorInfo BuildTensorInfo(const Output& tensor) {
   return info;
 }
 
-// Only the length of dense_shape, a tensor, is known.
+// Of dense_shape, which is a tensor, the graph knows only the length.
 TensorInfo BuildTensorInfo(const ops::SparseOutputs& tensor) {
   TensorInfo info;
   info.coo_sparse = {tensor.values.name(), tensor.indices.name(),

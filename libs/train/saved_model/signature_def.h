@@ -1,10 +1,12 @@
 // SignatureDef describes a function that a graph offers for serving, by named
-// inputs and outputs; TensorFlow's SignatureDef, in a MetaGraph.
+// inputs and outputs. It is stored in a MetaGraph, as TensorFlow's
+// SignatureDef.
 //
 //   SignatureDef predict = PredictSignatureDef({{"x", x}}, {{"y", y}}).value();
 //
-// Values and stateless functions. INVALID_ARGUMENT, with TensorFlow's text, for
-// signatures that TensorFlow would reject.
+// Threads: signatures are values, and the functions are stateless.
+// INVALID_ARGUMENT, with TensorFlow's text, for signatures that TensorFlow
+// would reject.
 #ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_SIGNATURE_DEF_H_
 #define WEFT_LIBS_TRAIN_SAVED_MODEL_SIGNATURE_DEF_H_
 
@@ -31,7 +33,7 @@ class TensorInfo;
 
 namespace train {
 
-// TensorFlow's names.
+// Keys and method names are TensorFlow's.
 inline constexpr absl::string_view kDefaultServingSignatureDefKey =
     "serving_default";
 inline constexpr absl::string_view kClassifyMethodName =
@@ -42,20 +44,21 @@ inline constexpr absl::string_view kPredictMethodName =
     "tensorflow/serving/predict";
 
 struct TensorInfo {
-  // Names of the three parts of a sparse tensor.
+  // CooSparse holds the names of the three parts of a sparse tensor.
   struct CooSparse {
     std::string values;
     std::string indices;
     std::string dense_shape;
   };
 
-  std::string name;  // "x:0"; empty for one that is made of several tensors
+  std::string name;  // "x:0"; empty for a value of several tensors
   std::optional<CooSparse> coo_sparse;
   DataType dtype = DT_INVALID;
   PartialShape shape;
 };
 
-// A sparse input value: values[i] is at row i of `indices`.
+// SparseTensorValue is a sparse input value: values[i] is at the position in
+// row i of `indices`.
 struct SparseTensorValue {
   Tensor indices;      // int64 [values, rank]
   Tensor values;       // [values]
@@ -70,14 +73,15 @@ struct SignatureDef {
   std::string method_name;
 };
 
-// REQUIRES: not null.
+// Return the description of a tensor. REQUIRES: the tensor is not null.
 TensorInfo BuildTensorInfo(const Output& tensor);
 TensorInfo BuildTensorInfo(const ops::SparseOutputs& tensor);
 
-// Maps "inputs" to "outputs".
+// Returns a signature with input "inputs" and output "outputs".
 absl::StatusOr<SignatureDef> RegressionSignatureDef(const Output& examples,
                                                     const Output& predictions);
-// Maps "inputs" to "classes" and "scores", either of which may be null.
+// Returns a signature with input "inputs" and outputs "classes" and "scores",
+// either of which may be null.
 absl::StatusOr<SignatureDef> ClassificationSignatureDef(const Output& examples,
                                                         const Output& classes,
                                                         const Output& scores);
@@ -85,14 +89,14 @@ absl::StatusOr<SignatureDef> PredictSignatureDef(
     const std::map<std::string, Output>& inputs,
     const std::map<std::string, Output>& outputs);
 
-// ---- Conversion to messages, for .cc files that hold these ----
+// ---- conversion to protobuf messages, for .cc files that use messages ----
 
-// Each overwrites `message`.
+// These functions overwrite `message`.
 void WriteTensorInfo(const TensorInfo& info, tf::TensorInfo* message);
 void WriteSignatureDef(const SignatureDef& signature,
                        tf::SignatureDef* message);
-// Returns all signatures of a graph, by name. INVALID_ARGUMENT, naming
-// signature and tensor, for an invalid shape.
+// Returns all signatures of a graph, by name. INVALID_ARGUMENT, which names the
+// signature and the tensor, for an invalid shape.
 absl::StatusOr<std::map<std::string, SignatureDef>> ReadSignatureDefs(
     const tf::MetaGraphDef& message);
 

@@ -54,7 +54,8 @@ std::string NameOfItem(const CollectionItem& item) {
   return value != nullptr ? value->name() : std::get<Operation>(item).name();
 }
 
-// Returns null if the item is not a variable.
+// Returns the variable of a collection item; null if the item is not a
+// variable.
 ops::Variable VariableOfItem(const Scope& scope, const CollectionItem& item) {
   const Output* value = std::get_if<Output>(&item);
   if (value == nullptr) return ops::Variable();
@@ -65,7 +66,7 @@ ops::Variable VariableOfItem(const Scope& scope, const CollectionItem& item) {
 absl::Status MixedCollection(absl::string_view name, absl::string_view item) {
   return absl::InvalidArgumentError(
       absl::StrCat("collection '", name, "' can't be exported: '", item,
-                   "' is of another kind than its other items"));
+                   "' is not of the kind of the other items"));
 }
 
 // Adds `items` to `def`.
@@ -118,7 +119,7 @@ absl::Status ExportCollections(const Scope& scope,
   return absl::OkStatus();
 }
 
-// Replaces the graph and derived fields.
+// Replaces the graph in `message`, and the fields derived from it.
 void ExportGraphOf(const Scope& scope, bool clear_devices,
                    tf::MetaGraphDef* message) {
   tf::GraphDef& graph = *message->mutable_graph_def();

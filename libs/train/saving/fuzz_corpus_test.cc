@@ -7,7 +7,7 @@
 namespace weft::train {
 namespace {
 
-// Bits that are turned in a graph's bytes are the fuzzer's.
+// The corpus is replayed without additional damage; only the fuzzer flips bits.
 constexpr size_t kNotDamaged = 0;
 
 TEST(FuzzCorpusTest, MetaGraphs) {

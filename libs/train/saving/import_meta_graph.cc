@@ -26,7 +26,8 @@ namespace {
 
 using Kind = tf::CollectionDef::KindCase;
 
-// Whether the writer left VariableDef.trainable out: TensorFlow before 1.9.
+// Returns whether the writer did not write VariableDef.trainable, because it
+// was TensorFlow before 1.9.
 bool IsBeforeTrainable(const std::string& version) {
   const std::vector<std::string> parts = absl::StrSplit(version, '.');
   int major = 0;
@@ -64,7 +65,7 @@ Kind KindOfForeign(const std::string& bytes) {
   return def.kind_case();
 }
 
-// The kind under which a collection of the graph would be exported.
+// Returns the kind under which a collection of the graph would be exported.
 Kind KindInGraph(const Scope& scope, const std::string& name) {
   const GraphState& state = scope.state();
   const auto foreign = state.foreign_collections.find(name);
@@ -83,11 +84,11 @@ Kind KindInGraph(const Scope& scope, const std::string& name) {
              : tf::CollectionDef::kNodeList;
 }
 
-// CollectionsImport computes all changes of the scope before any is applied,
-// except for the nodes, which are already in the graph.
+// CollectionsImport computes all changes of the scope before it applies any of
+// them. Only the nodes are already in the graph.
 class CollectionsImport {
  public:
-  // `first_node`: first of the imported nodes.
+  // `first_node`: id of the first imported node.
   CollectionsImport(const Scope& scope, std::string prefix, int first_node,
                     bool sets_trainable)
       : scope_(scope),
@@ -95,14 +96,16 @@ class CollectionsImport {
         first_node_(first_node),
         sets_trainable_(sets_trainable) {}
 
-  // Trainable variables first, because other collections depend on them.
+  // Reads the trainable variables first, because other collections depend on
+  // them.
   absl::Status Read(const tf::MetaGraphDef& message) {
     const std::string trainable(collection::kTrainableVariables);
     std::map<std::string, const tf::CollectionDef*> others;
     for (const auto& [name, def] : message.collection_def()) {
       if (name == trainable) {
         RETURN_IF_ERROR(ReadOne(name, def));
-      } else if (name != "unbound_inputs") {  // of exports, not of graphs
+        // Describes an export, not a graph.
+      } else if (name != "unbound_inputs") {
         others[name] = &def;
       }
     }
@@ -152,7 +155,7 @@ class CollectionsImport {
         def.kind_case() != tf::CollectionDef::KIND_NOT_SET &&
         kind != def.kind_case()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the graph has one of another kind (field ",
+          absl::StrCat("the graph's collection is of another kind (field ",
                        static_cast<int>(kind), " of a CollectionDef, and not ",
                        static_cast<int>(def.kind_case()), ")"));
     }
@@ -170,7 +173,8 @@ class CollectionsImport {
     return absl::OkStatus();
   }
 
-  // An empty rest is dropped.
+  // Keeps the items that were not read for the next export, unless there are
+  // none.
   void KeepRest(const std::string& name, tf::CollectionDef& rest) {
     const bool was_read = items_.contains(name);
     if (was_read && rest.node_list().ByteSizeLong() == 0 &&
@@ -253,7 +257,7 @@ class CollectionsImport {
     nodes.handle = handle;
     ASSIGN_OR_RETURN(nodes.initializer,
                      FindOperationOf(def.initializer_name()));
-    // Older writers leave it out.
+    // Older writers do not write the snapshot name.
     const std::string snapshot =
         def.snapshot_name().empty() && def.is_resource()
             ? absl::StrCat(handle.node()->name(), "/Read/ReadVariableOp:0")
@@ -266,7 +270,7 @@ class CollectionsImport {
     return ops::Variable::FromNodes(nodes);
   }
 
-  // Names are those after the import.
+  // Returns a tensor. `name` is its name after the import.
   absl::StatusOr<Output> Find(const std::string& name) {
     const auto tensor = FindTensorOrSuggest(scope_.graph(), name);
     if (tensor.ok()) return Output(*tensor);
@@ -340,7 +344,8 @@ absl::StatusOr<std::unique_ptr<Saver>> ImportSaver(
 absl::StatusOr<std::unique_ptr<Saver>> Import(
     const Scope& scope, const MetaGraph& meta_graph,
     const ImportMetaGraphOptions& options) {
-  // Undoing the whole import must not remove nodes of other threads.
+  // Holding the writer's turn keeps nodes of other threads out, so that undoing
+  // the whole import does not remove them.
   const GraphWriter::Turn turn(scope.graph().writer());
   if (!turn) return scope.graph().writer().error();
   RETURN_IF_ERROR(scope.status());

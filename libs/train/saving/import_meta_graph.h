@@ -1,8 +1,8 @@
 // ImportMetaGraph imports a graph of another program, with its collections and
-// its saver, into the graph of a scope; TensorFlow's
+// its saver, into the graph of a scope, like TensorFlow's
 // tf.train.import_meta_graph.
 //
-// Threads: as the scope's.
+// The function is as thread-safe as the scope.
 #ifndef WEFT_LIBS_TRAIN_SAVING_IMPORT_META_GRAPH_H_
 #define WEFT_LIBS_TRAIN_SAVING_IMPORT_META_GRAPH_H_
 
@@ -20,11 +20,11 @@
 namespace weft::train {
 
 struct ImportMetaGraphOptions {
-  // Prefix of every name, made unique as a name scope; "a/" reopens an existing
-  // scope. Resource variables keep their shared names, as in TensorFlow: two
-  // imports of one graph share them.
+  // Prefix of every imported name. Like a name scope, it is made unique, and
+  // "a/" reopens an existing scope. Resource variables keep their shared names,
+  // as in TensorFlow, so two imports of one graph share the variables.
   std::string import_scope;
-  // Replacements for tensors of the graph, by tensor name ("x:0").
+  // Replacements for tensors of the imported graph, by tensor name ("x:0").
   std::map<std::string, Output> input_map;
   bool clear_devices = false;
   // File system of the returned saver.
@@ -34,19 +34,19 @@ struct ImportMetaGraphOptions {
 
 // Returns the saver that the graph was exported with. If it was exported
 // without one, returns a new saver of all variables, whose errors stick to the
-// scope; null if there are no variables either.
+// scope, or null if the graph has no variables.
 //
 // Variables, values and operations in collections are added to the collections
 // of the scope. Collections of unknown kind are kept for the next export. The
-// import scope also applies to names in queue runners, savers, and contexts of
-// cond and while; other names stay unchanged. Attrs unknown to our ops are
-// dropped if they have the default of the writer's op.
+// import scope is also added to names in queue runners, savers, and contexts of
+// cond and while. Attrs that this program's ops do not know are dropped if they
+// have the default of the writer's op.
 //
-// INVALID_ARGUMENT if the message contradicts itself or the graph: a name of no
-// node, a variable described twice, a collection of another kind than the
-// scope's. UNIMPLEMENTED for a saver of a format newer than V2. Otherwise the
-// errors of ImportGraphDef. A rejected graph leaves no node and no collection
-// behind.
+// INVALID_ARGUMENT if the message contradicts itself or the graph: a name
+// without a node, a variable described in two ways, or a collection whose kind
+// differs from the scope's. UNIMPLEMENTED for a saver of a format newer than
+// V2. Otherwise the errors of ImportGraphDef. A rejected graph leaves no node
+// and no collection behind.
 absl::StatusOr<std::unique_ptr<Saver>> ImportMetaGraph(
     const Scope& scope, const MetaGraph& meta_graph,
     const ImportMetaGraphOptions& options = {});

@@ -22,8 +22,8 @@ constexpr size_t kMaxMetaGraphBytes = std::numeric_limits<int>::max();
 absl::Status CheckMetaGraphSize(size_t size) {
   if (size <= kMaxMetaGraphBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("a MetaGraphDef is no larger than 2 GiB, and not ", size,
-                   " bytes large"));
+      absl::StrCat("a MetaGraphDef must not be larger than 2 GiB, but is ",
+                   size, " bytes large"));
 }
 
 }  // namespace
@@ -41,8 +41,8 @@ absl::StatusOr<MetaGraph> MetaGraph::Parse(absl::string_view content) {
   return CatchExceptions([&] { return ParseSized(content); });
 }
 
-// Parses into an arena: a protobuf map on the heap is broken when it has no
-// memory to grow, and so is its destructor.
+// Parses into an arena, because a protobuf map on the heap is corrupted if it
+// cannot allocate memory to grow. Even its destructor then fails.
 absl::StatusOr<MetaGraph> MetaGraph::ParseSized(absl::string_view content) {
   const auto arena = std::make_shared<google::protobuf::Arena>();
   const std::shared_ptr<tf::MetaGraphDef> message(

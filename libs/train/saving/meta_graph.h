@@ -1,6 +1,6 @@
 // MetaGraph is a graph with its collections and its saver, so that another
-// program can continue with it; TensorFlow's MetaGraphDef, which a Saver writes
-// beside each checkpoint as PREFIX.meta.
+// program can continue with that graph. It is TensorFlow's MetaGraphDef. A
+// Saver writes it beside each checkpoint as PREFIX.meta.
 //
 //   auto meta = ReadMetaGraph(files, "/job/model.ckpt-7.meta");
 //   auto saver = ImportMetaGraph(root, *meta);
@@ -34,7 +34,7 @@ class MetaGraphDef;
 
 namespace train {
 
-// SaverDef describes how a program saves, by the names of its nodes;
+// SaverDef describes how a program saves, by the names of its nodes, like
 // TensorFlow's SaverDef.
 struct SaverDef {
   std::string filename_tensor_name;  // "save/Const:0"
@@ -43,8 +43,8 @@ struct SaverDef {
   int max_to_keep = 5;
   bool sharded = false;
   float keep_checkpoint_every_n_hours = 10000;
-  // Whether the nodes write TensorFlow's format V1 (SaveSlices), as for
-  // SaverDef.V1 and SaverDef.LEGACY.
+  // Whether the nodes write TensorFlow's format V1 (SaveSlices), as in a
+  // SaverDef with version V1 or LEGACY.
   bool writes_v1 = false;
 };
 
@@ -53,20 +53,22 @@ class MetaGraph {
  public:
   MetaGraph();
   explicit MetaGraph(tf::MetaGraphDef message);
-  // `message` may be shared, as part of a larger message.
+  // `message` may share memory as a part of a larger message.
   explicit MetaGraph(std::shared_ptr<const tf::MetaGraphDef> message);
 
-  // INVALID_ARGUMENT if `content` is neither a serialized nor a text
-  // MetaGraphDef, RESOURCE_EXHAUSTED if there is not enough memory for it.
+  // Returns the parsed MetaGraph. INVALID_ARGUMENT if `content` is neither a
+  // serialized nor a text MetaGraphDef; RESOURCE_EXHAUSTED if there is not
+  // enough memory.
   static absl::StatusOr<MetaGraph> Parse(absl::string_view content);
-  // Equal MetaGraphs give equal bytes, including all unknown fields that were
-  // parsed.
+  // Returns the bytes of the message, which include all unknown fields that
+  // were parsed. Equal MetaGraphs give equal bytes.
   std::string Serialize() const;
 
-  // None if the graph was exported without a saver. UNIMPLEMENTED for a format
-  // newer than V2, INVALID_ARGUMENT for a saver that lacks names.
+  // Returns the saver; null if the graph was exported without a saver.
+  // UNIMPLEMENTED for a format newer than V2, INVALID_ARGUMENT for a saver that
+  // lacks names.
   absl::StatusOr<std::optional<SaverDef>> saver_def() const;
-  // Sorted.
+  // Returns the names of all collections, sorted.
   std::vector<std::string> CollectionNames() const;
   std::vector<std::string> tags() const;
   // For .cc files that hold protobuf messages.
@@ -78,30 +80,31 @@ class MetaGraph {
   std::shared_ptr<const tf::MetaGraphDef> message_;
 };
 
-// "PREFIX.meta"
+// Returns "PREFIX.meta", where PREFIX is `checkpoint`.
 std::string MetaGraphFilename(absl::string_view checkpoint);
 
-// Errors name the file. Blocks on I/O, as does WriteMetaGraph.
+// Reads a file, and blocks on I/O. Errors name the file.
 absl::StatusOr<MetaGraph> ReadMetaGraph(FileSystem& files,
                                         absl::string_view path);
-// Replaces the file atomically.
+// Writes a file, and blocks on I/O. An existing file is replaced atomically.
 absl::Status WriteMetaGraph(FileSystem& files, absl::string_view path,
                             const MetaGraph& meta_graph);
 
 struct ExportMetaGraphOptions {
   std::optional<SaverDef> saver_def;
-  // Collections to export; none: all. Names that the graph does not have are
-  // ignored.
+  // Names of collections to export; null: all collections. Names that the graph
+  // does not have are ignored.
   std::optional<std::vector<std::string>> collections;
   bool clear_devices = false;
-  // Base of the export; may be null. Everything except graph, saver and
+  // Message to start from; may be null. Everything except graph, saver and
   // collections is copied from it: signatures, assets, tags, unknown fields.
   // Must outlive the call.
   const MetaGraph* from = nullptr;
 };
 
 // Exports the whole graph of the scope. INVALID_ARGUMENT for a collection of
-// mixed kinds, RESOURCE_EXHAUSTED beyond 2 GiB, or the scope's error.
+// mixed kinds, RESOURCE_EXHAUSTED for more than 2 GiB, or the error of the
+// scope.
 absl::StatusOr<MetaGraph> ExportMetaGraph(
     const Scope& scope, const ExportMetaGraphOptions& options = {});
 

@@ -1,6 +1,6 @@
-// MetaGraphDefs by their messages: what comes in, what is refused and why, and
-// that what is refused leaves nothing behind. What runs is in
-// integration_tests/checkpoints/meta_graph_test.cc.
+// Tests of MetaGraphDef messages: what is imported, what is rejected and why,
+// and that a rejected message leaves nothing behind.
+// integration_tests/checkpoints/meta_graph_test.cc runs imported graphs.
 #include "libs/train/saving/meta_graph.h"
 
 #include <functional>
@@ -24,7 +24,8 @@
 namespace weft::train {
 namespace {
 
-// A reference variable and its saver, as TensorFlow's collections name them.
+// The message has a reference variable and its saver, with the names in
+// TensorFlow's collections.
 class MetaGraphTest : public testing::Test {
  protected:
   MetaGraphTest() {
@@ -55,7 +56,7 @@ class MetaGraphTest : public testing::Test {
           ->add_value(def.SerializeAsString());
     }
   }
-  // Expects that `message_` is refused and leaves the scope unchanged, so that
+  // Expects that `message_` is rejected and leaves the scope unchanged, so that
   // the correct message can be imported afterwards.
   template <typename Matcher>
   void ExpectRefused(const Matcher& matcher) {
@@ -70,7 +71,7 @@ class MetaGraphTest : public testing::Test {
   tf::MetaGraphDef message_;
 };
 
-TEST_F(MetaGraphTest, ExportWithoutMemoryFails) {
+TEST_F(MetaGraphTest, ExportFailsWhenOutOfMemory) {
   const Scope root = Scope::Root();
   const MetaGraph meta(message_);
   MemoryFileSystem files;
@@ -92,9 +93,9 @@ TEST_F(MetaGraphTest, ExportWithoutMemoryFails) {
   EXPECT_OK(ReadMetaGraph(files, "model.meta"));
 }
 
-// Each allocation fails once, including those of maps, whose destructors must
-// not run then.
-TEST_F(MetaGraphTest, BytesWithoutMemoryAreAnError) {
+// Each allocation fails once, including those of protobuf maps, whose
+// destructors must not run after a failure.
+TEST_F(MetaGraphTest, ParsingFailsWhenOutOfMemory) {
   const std::string bytes = MetaGraph(message_).Serialize();
   absl::Status status = absl::UnknownError("nothing was parsed");
   for (int64_t nth = 1; !status.ok(); ++nth) {
@@ -128,7 +129,7 @@ TEST_F(MetaGraphTest, ReadErrorsNameTheFile) {
               StatusIs(kInvalid, "/m.meta"));
 }
 
-// A truncated message is refused, or is read as the fields before the cut.
+// A truncated message is rejected, or its fields before the cut are read.
 TEST_F(MetaGraphTest, TruncatedBytesDoNotCrash) {
   const std::string bytes = MetaGraph(message_).Serialize();
   int refused = 0;
@@ -223,7 +224,8 @@ TEST_F(MetaGraphTest, InvalidGraphsAreRejected) {
   ExpectRefused(StatusIs(kInvalid, "holds no graph"));
 }
 
-// Even one that fails: undoing it would undo the other change too.
+// An import is rejected while another thread changes the graph, even if the
+// import fails: undoing it would also undo the other change.
 TEST_F(MetaGraphTest, ConcurrentImportIsRejected) {
   message_.clear_graph_def();
   const Scope root = Scope::Root();
@@ -236,8 +238,8 @@ TEST_F(MetaGraphTest, ConcurrentImportIsRejected) {
                                "Another thread"));
 }
 
-// Two concatenated messages are parsed as one with duplicate nodes; of
-// duplicate collections the last one wins, as in protobuf.
+// Two concatenated messages are parsed as one message with duplicate nodes. Of
+// duplicate collections, the last is used, as in protobuf.
 TEST_F(MetaGraphTest, DuplicateNodesFailAndLastCollectionWins) {
   const std::string bytes = MetaGraph(message_).Serialize();
   ASSERT_OK_AND_ASSIGN(const MetaGraph twice, MetaGraph::Parse(bytes + bytes));
@@ -266,7 +268,7 @@ TEST_F(MetaGraphTest, CollectionKindMismatchIsRejected) {
               StatusIs(kInvalid,
                        "collection 'mine': the graph has one of "
                        "another kind"));
-  // The same kind is added.
+  // Items of the same kind are added to the collection.
   ASSERT_OK(ImportMetaGraph(root, numbers, {.import_scope = "c"}).status());
   ASSERT_OK_AND_ASSIGN(const MetaGraph out, ExportMetaGraph(root));
   EXPECT_EQ(out.message().collection_def().at("mine").int64_list().value_size(),
@@ -280,7 +282,8 @@ TEST_F(MetaGraphTest, CollectionKindMismatchIsRejected) {
 
 // Collection contents of newer writers are preserved.
 TEST_F(MetaGraphTest, UnknownCollectionKindsArePreserved) {
-  // Field 9 of a CollectionDef, and of a NodeList: "new".
+  // The bytes are field 9, "new", which neither a CollectionDef nor a NodeList
+  // has.
   const std::string unknown = "\x4a\x03new";
   Collection("newer").ParseFromString(unknown);
   Collection("losses").mutable_node_list()->MergeFromString(unknown);
@@ -295,7 +298,7 @@ TEST_F(MetaGraphTest, UnknownCollectionKindsArePreserved) {
   }
 }
 
-TEST_F(MetaGraphTest, TrainableFieldIsIgnoredBeforeVersion19) {
+TEST_F(MetaGraphTest, TrainableIsIgnoredBeforeTensorFlow19) {
   tf::VariableDef w = W();
   w.set_trainable(false);
   for (const char* version : {"1.8.0", "1.9.0"}) {
@@ -311,7 +314,8 @@ TEST_F(MetaGraphTest, TrainableFieldIsIgnoredBeforeVersion19) {
   }
 }
 
-// Attrs that the writer's ops have by default, and ours have not.
+// The message has attrs that this program's ops do not have, with the defaults
+// of the writer's ops.
 TEST_F(MetaGraphTest, UnknownDefaultAttrsAreDroppedSilently) {
   tf::NodeDef& node = *message_.mutable_graph_def()->mutable_node(0);
   (*node.mutable_attr())["newer"].set_i(7);

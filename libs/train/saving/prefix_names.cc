@@ -70,7 +70,7 @@ class Prefixer {
     }
   }
 
-  // The nesting depth is bounded by protobuf's parser.
+  // The recursion is safe because protobuf's parser limits the nesting depth.
   void Change(tf::ControlFlowContextDef* def) const {
     if (def->has_cond_ctxt()) Change(def->mutable_cond_ctxt());
     if (def->has_while_ctxt()) Change(def->mutable_while_ctxt());

@@ -17,14 +17,14 @@ class VariableDef;
 
 namespace train {
 
-// Returns "PREFIX/NAME", or NAME if NAME or the prefix is empty.
+// Returns "PREFIX/NAME", or NAME if either the name or the prefix is empty.
 std::string PrefixName(absl::string_view prefix, absl::string_view name);
 
 void PrefixNames(absl::string_view prefix, tf::VariableDef* def);
 
-// Prefixes names in queue runners, savers, and contexts of cond and while;
-// other collections are unchanged. INVALID_ARGUMENT if `value` is no such
-// message.
+// Adds the prefix to names in queue runners, savers, and contexts of cond and
+// while. Other collections are unchanged. INVALID_ARGUMENT if `def` cannot be
+// parsed as the message of its collection.
 absl::Status PrefixNames(absl::string_view name, absl::string_view prefix,
                          tf::CollectionDef* def);
 
