@@ -16,26 +16,26 @@
 namespace weft::train {
 namespace {
 
-// First line of a marker, followed by a unique number. Further lines describe
-// saves, with their numbers, and old checkpoints; each ends with a name and,
-// after a tab, the name of its state file.
+// First line of a marker, followed by a unique number. Each further line
+// describes a save, with its number, or an old checkpoint. It ends with the
+// quoted name of the checkpoint and, after a tab, the name of its state file.
 constexpr absl::string_view kMarkerBegin = "save ";
 constexpr absl::string_view kSaving = "saving ";
-// A save whose checkpoint, if it exists, is in use: only temporary files are
-// deleted.
+// Begins a line about a save whose checkpoint, if it exists, is in use. Only
+// temporary files of that save are deleted.
 constexpr absl::string_view kSweeping = "sweeping ";
 constexpr absl::string_view kDeleting = "deleting ";
 
-// The end of a line: without directories, quoted as in C. A name may contain
-// any byte, but a quoted name contains no tab.
+// Returns the end of a line: both names without directories, quoted as in C. A
+// name may contain any byte, but a quoted name contains no tab.
 std::string Quoted(const std::string& prefix,
                    const std::string& latest_filename) {
   return absl::StrCat(absl::CHexEscape(Basename(prefix)), "\t",
                       absl::CHexEscape(latest_filename), "\n");
 }
 
-// Removes the state file name from the end of a line, the default if there is
-// none; false if it is invalid.
+// Removes the state file name from the end of a line. If the line has no such
+// name, `name` is the default. Returns false if the name is invalid.
 bool TakeLatestFilename(absl::string_view& line, std::string& name) {
   const size_t tab = line.find('\t');
   if (tab == absl::string_view::npos) {
@@ -47,8 +47,8 @@ bool TakeLatestFilename(absl::string_view& line, std::string& name) {
   return is_quoted && !absl::StrContains(name, '/');
 }
 
-// Reads a line of a marker if its name may belong to a save to that path; other
-// lines are ignored.
+// Reads a line of a marker if its name may belong to a save to `save_path`.
+// Other lines are ignored.
 void ReadLine(absl::string_view line, const std::string& save_path,
               MarkerLines& lines) {
   uint64_t number = 0;

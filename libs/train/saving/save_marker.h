@@ -1,13 +1,13 @@
 // The save marker, a file "SAVE_PATH.saving" that a Saver keeps beside its
-// checkpoints while it saves. It names saves to that path that have not ended,
-// and old checkpoints that are about to be deleted (UnfinishedSaves).
+// checkpoints while it saves. The marker names saves to that path that have not
+// ended, and old checkpoints that are about to be deleted (UnfinishedSaves).
 //
 // Its first line is "save NUMBER". The others are "saving NUMBER NAME\tSTATE"
 // for a save that has not ended, "sweeping ..." for one whose checkpoint, if it
 // exists, is in use, and "deleting NAME\tSTATE" for an old checkpoint. STATE is
 // the state file that would name the checkpoint.
 //
-// Threads: stateless functions. They block.
+// Threads: the functions are stateless. They block.
 #ifndef WEFT_LIBS_TRAIN_SAVING_SAVE_MARKER_H_
 #define WEFT_LIBS_TRAIN_SAVING_SAVE_MARKER_H_
 
@@ -23,10 +23,12 @@
 namespace weft::train {
 
 inline constexpr absl::string_view kMarkerEnding = ".saving";
-// No valid marker is longer; bounds the bytes read from a corrupt file.
+// Upper limit of the size of a valid marker. It bounds the bytes read from a
+// corrupt file.
 inline constexpr uint64_t kMaxMarkerBytes = uint64_t{1} << 20;
 
-// The contents of a marker, except its own save.
+// MarkerLines is the contents of a marker, except the save that wrote the
+// marker.
 struct MarkerLines {
   std::vector<UnfinishedSaves::Save> saves;
   std::vector<UnfinishedSaves::OldCheckpoint> old_ones;
@@ -34,8 +36,8 @@ struct MarkerLines {
 
 std::string MarkerContents(uint64_t number, const MarkerLines& lines);
 
-// Reads the marker of another process; empty if the file is missing or is not a
-// marker. Errors are those of the file system.
+// Reads the marker of another process. Returns empty lines if the file is
+// missing or is not a marker. Errors are those of the file system.
 absl::StatusOr<MarkerLines> ReadMarker(FileSystem& files,
                                        const std::string& path,
                                        const std::string& save_path);

@@ -37,24 +37,25 @@ namespace {
 
 using ops::Variable;
 
-// Name of the node that marks everything that a save with
-// SaveConsistency::kStep saves.
+// Name of the node that marks all variables that a save with
+// SaveConsistency::kStep saves. (The task captures the values that marked
+// variables have at that time.)
 constexpr char kMarkName[] = "mark_all";
-// A waiting save checks at this interval whether its session still exists.
+// Interval at which a waiting save checks whether its session still exists.
 constexpr absl::Duration kWaitAtOnce = absl::Seconds(1);
 // Maximum number of failed deletions that are remembered and retried.
 constexpr size_t kMaxToDelete = 20;
 // Maximum max_hold that a task accepts.
 constexpr absl::Duration kLongestHold = absl::Minutes(4);
 
-// One tensor of a checkpoint, or one slice of it, with its variable or, if not
-// null, its `iterator`.
+// Saveable is one tensor of a checkpoint, or one slice of a tensor. It is the
+// value of a variable or, if `iterator` is not null, the state of an iterator.
 struct Saveable {
   std::string name;
-  std::string shape_and_slice;  // empty: the whole
+  std::string shape_and_slice;  // empty: the whole tensor
   Variable variable;
   Output iterator = {};
-  // Alternative names in checkpoints (slot_keys.h).
+  // Other names under which checkpoints may contain the tensor (slot_keys.h).
   std::vector<std::string> other_names = {};
 
   const Node* node() const {
@@ -66,7 +67,8 @@ bool IsIterator(const Saveable& saveable) {
   return static_cast<bool>(saveable.iterator);
 }
 
-// Only parts of one tensor may share a name. `saveables` are sorted by name.
+// Checks that only slices of the same tensor share a name. `saveables` are
+// sorted by name.
 absl::Status CheckNames(const std::vector<Saveable>& saveables) {
   absl::flat_hash_set<absl::string_view> slices;
   for (size_t i = 0; i < saveables.size(); ++i) {
@@ -80,7 +82,8 @@ absl::Status CheckNames(const std::vector<Saveable>& saveables) {
   return absl::OkStatus();
 }
 
-// With TensorFlow's names, the tensor's and its suffix.
+// Returns the iterators to save. As in TensorFlow, their names in a checkpoint
+// are the handle's name and a suffix.
 absl::StatusOr<std::vector<Saveable>> FindIterators(const Scope& scope,
                                                     const SaverOptions& options,
                                                     bool takes_all) {
@@ -112,7 +115,7 @@ absl::StatusOr<std::vector<Saveable>> FindIterators(const Scope& scope,
   return saveables;
 }
 
-// Alternative names of a slot that is saved as a slice of `key`.
+// Returns the other names of a slot that is saved as a slice of `key`.
 std::vector<std::string> OtherNamesOf(const VariableStore& store,
                                       const Variable& slot,
                                       const std::string& key) {
@@ -125,7 +128,8 @@ std::vector<std::string> OtherNamesOf(const VariableStore& store,
       key);
 }
 
-// Sorted by name; the parts of one tensor in their order.
+// Returns the saveables sorted by name. Slices of the same tensor are in their
+// order.
 absl::StatusOr<std::vector<Saveable>> FindSaveables(
     const Scope& scope, const SaverOptions& options) {
   const VariableStore& store = VariableStore::Of(scope);
@@ -180,7 +184,8 @@ absl::StatusOr<std::string> TaskCpu(const Node& node) {
   return device.ToString();
 }
 
-// Grouped by device; saveables without a device come first.
+// Returns the saveables grouped by device. Saveables without a device come
+// first.
 absl::StatusOr<std::map<std::string, std::vector<Saveable>>> ByTask(
     const std::vector<Saveable>& saveables) {
   std::map<std::string, std::vector<Saveable>> tasks;
@@ -205,9 +210,10 @@ Tensor Slices(const std::vector<Saveable>& saveables) {
   return Tensor::Vector<std::string>(slices);
 }
 
-// As SlicesToSave, for reading, where a whole variable also states its shape: a
-// stored tensor of another shape is rejected before the task's variables are
-// set. A scalar cannot state its shape, and is rejected by its assignment.
+// Returns the slices for RestoreV2. Unlike in SlicesToSave, a whole variable
+// also states its shape: a stored tensor of another shape is then rejected
+// before any variable of the task is set. A scalar cannot state its shape, so
+// its assignment rejects the tensor.
 Tensor SlicesToRead(const std::vector<Saveable>& saveables) {
   Tensor slices = Slices(saveables);
   for (size_t i = 0; i < saveables.size(); ++i) {
@@ -222,8 +228,8 @@ Tensor SlicesToRead(const std::vector<Saveable>& saveables) {
   return slices;
 }
 
-// Returns a number for each variable, shared only with its slots: these are
-// captured together.
+// Returns a group number for each saveable. A variable and its slots have the
+// same number, so that they are captured together.
 std::vector<int64_t> SnapshotGroups(const Scope& scope,
                                     const std::vector<Saveable>& saveables) {
   const auto& primaries = VariableStore::Of(scope).primaries;
@@ -260,14 +266,15 @@ InputList ReadAll(const Scope& scope, const std::vector<Saveable>& saveables) {
   return values;
 }
 
-// SaveBuilder adds the nodes that save, and those that mark the variables
-// before.
+// SaveBuilder adds the nodes that save, and the nodes that mark the variables
+// before they are saved.
 class SaveBuilder {
  public:
   SaveBuilder(const Scope& scope, const SaverOptions& options)
       : scope_(scope), options_(options) {}
 
-  // Saves everything on one device; returns the prefix once written.
+  // Adds nodes that save everything on one device. Returns the prefix,
+  // available once the checkpoint is written.
   Output AddSave(const Scope& scope, const Output& prefix,
                  const std::vector<Saveable>& saveables) {
     const auto groups = SnapshotGroups(scope, saveables);
@@ -289,21 +296,24 @@ class SaveBuilder {
         prefix);
   }
 
-  // Each task saves its own part; the last one merges all parts.
+  // Adds nodes with which each task saves its own shard. The last task merges
+  // all shards.
   Output AddShardedSave(
       const Output& prefix, const Output& shard_folder,
       const std::map<std::string, std::vector<Saveable>>& tasks);
 
-  // Marks everything that is saved; null if nothing is marked.
+  // Adds the operation that marks all variables to be saved; null if nothing is
+  // marked.
   Operation AddMarks() {
     if (marks_.empty()) return Operation();
     return ops::Group(scope_, marks_, kMarkName);
   }
 
  private:
-  // Adds the mark of the device's SaveV2. The last marked tensor is the prefix:
-  // SaveV2 accepts only a mark made for its own prefix. In TensorFlow the node
-  // is a plain IdentityN (libs/passes/variable_saving.h).
+  // Adds the node that marks the variables of one SaveV2. Its last input is the
+  // prefix, because SaveV2 accepts only a mark made for its own prefix.
+  // TensorFlow runs the node as a plain IdentityN
+  // (libs/passes/variable_saving.h).
   std::string AddMark(const Scope& scope, const Output& prefix,
                       const std::vector<Saveable>& saveables,
                       std::vector<int64_t> groups) {
@@ -311,7 +321,7 @@ class SaveBuilder {
     InputList marked = ReadAll(scope, saveables);
     marked.push_back(prefix);
     groups.push_back(static_cast<int64_t>(groups.size()));
-    // On the device of its SaveV2, which only a CPU has.
+    // The mark is on the device of its SaveV2, which only exists on the CPU.
     marks_.emplace_back(scope.WithDevice("/cpu:0").AddNode(
         "IdentityN", marked,
         {{"_marks", mark},
@@ -327,15 +337,16 @@ class SaveBuilder {
   std::vector<Operation> marks_;
 };
 
-// Follows ShardFolderSuffix, or is used alone if TensorFlow runs the graph.
+// Name of a shard's files. It follows ShardFolderSuffix, or stands alone if
+// TensorFlow runs the graph.
 constexpr char kShardName[] = "/part";
-// Names of nodes that TensorFlow's Savers do not have; the last one is followed
-// by a number.
+// Names of nodes that TensorFlow's Savers do not have. The last name is
+// followed by a number.
 constexpr char kShardFolderName[] = "shard_folder";
 constexpr char kMarkerName[] = "marker";
 constexpr char kMarkerContentsName[] = "marker_contents";
 constexpr char kSeesMarkerName[] = "sees_marker";
-// Names of the parts of the restore op, if there are iterators.
+// Names of the two parts of the restore op, if there are iterators.
 constexpr char kRestoreVariablesName[] = "restore_variables";
 constexpr char kRestoreIteratorsName[] = "restore_iterators";
 
@@ -371,8 +382,8 @@ Output SaveBuilder::AddShardedSave(
       last.WithControlDependencies({merge}).WithName("Identity"), prefix);
 }
 
-// Returns for each task whether it reads the expected contents from the marker
-// file.
+// Returns, for each task, whether the task reads the expected contents from the
+// marker file.
 std::vector<Output> AddMarkerReads(const Scope& scope, const Output& path,
                                    const Output& contents,
                                    const std::set<std::string>& devices) {
@@ -392,7 +403,8 @@ Operation AddDeserialize(const Scope& scope, const Output& iterator,
                                                         {iterator, state}));
 }
 
-// Empty if no tensor has an alternative name.
+// Returns the other names of all saveables; empty if no tensor has another
+// name.
 std::vector<std::string> OtherNames(const std::vector<Saveable>& saveables) {
   std::vector<std::string> names;
   bool has_any = false;
@@ -403,7 +415,7 @@ std::vector<std::string> OtherNames(const std::vector<Saveable>& saveables) {
   return has_any ? names : std::vector<std::string>();
 }
 
-// Reads on the task that holds the variables.
+// Adds nodes that read variables, on the task that holds the variables.
 std::vector<Operation> AddRestore(const Scope& scope, const Output& prefix,
                                   const std::vector<Saveable>& saveables) {
   DataTypeVector dtypes;
@@ -437,12 +449,12 @@ std::vector<Operation> AddRestore(const Scope& scope, const Output& prefix,
 
 struct Restores {
   Operation all;
-  // Parts of the restore op; null if there are no iterators.
+  // The two parts of the restore op; null if there are no iterators.
   Operation variables, iterators;
 };
 
-// Iterators are read by separate nodes, because they may be restored after the
-// variables.
+// Adds the restore op. Iterators are read by separate nodes, because they may
+// be restored after the variables.
 Restores AddRestores(
     const Scope& scope, bool sharded, const Output& prefix,
     const std::map<std::string, std::vector<Saveable>>& tasks) {
@@ -490,25 +502,26 @@ absl::Status CheckCounts(const SaverDef& def) {
       hours));
 }
 
-// Offset of the wall clock from the monotonic clock. Rounded, because two
-// clocks cannot be read atomically.
+// Returns how far the wall clock is ahead of the monotonic clock. The result is
+// rounded, because two clocks cannot be read at the same instant.
 absl::Duration WallIsAhead(const Clock& clock) {
   const absl::Duration ahead = clock.WallTime() - clock.Now();
   return absl::Floor(ahead + absl::Microseconds(500), absl::Milliseconds(1));
 }
 
-// The options may have no clock.
+// Returns the clock of the options or, if it is null, `own_clock`.
 const Clock& ClockOf(const SaverOptions& options, const Clock& own_clock) {
   return options.clock != nullptr ? *options.clock : own_clock;
 }
 
-// Converts a time of a state file, which may hold any number.
+// Converts a time in a state file, which may be any number.
 absl::Time TimeOf(double seconds_since_1970, absl::Time now) {
-  if (!(seconds_since_1970 >= 0)) return now;  // NaN, too
+  if (!(seconds_since_1970 >= 0)) return now;  // also true for NaN
   return std::min(absl::UnixEpoch() + absl::Seconds(seconds_since_1970), now);
 }
 
-// Paths of one checkpoint may be spelled in several ways.
+// Returns whether two paths name the same checkpoint. A path may be spelled in
+// several ways.
 bool AreSame(absl::string_view a, absl::string_view b) {
   return a == b || CleanPath(a) == CleanPath(b);
 }
@@ -519,9 +532,9 @@ bool LieInOneFolder(absl::string_view a, absl::string_view b) {
 
 enum class Sameness { kDifferent, kSame, kUnknown };
 
-// Whether both are one checkpoint, although one path is relative, or contains a
-// symbolic link: their names and the bytes of their indexes are equal. After a
-// failed read the answer is unknown, so neither may be deleted for the other.
+// Compares two checkpoints of equal name by the bytes of their indexes. They
+// may be the same although one path is relative, or contains a symbolic link.
+// After a failed read the answer is unknown, so neither may be deleted.
 Sameness CompareCheckpoints(FileSystem& files, const std::string& a,
                             const std::string& b) {
   if (Basename(a) != Basename(b)) return Sameness::kDifferent;
@@ -551,9 +564,9 @@ absl::Status AddState(FileSystem& files, absl::string_view folder,
   return absl::OkStatus();
 }
 
-// Reads the state file `latest_filename`, and those that would name the old
-// checkpoints. Transient errors are returned; a state that cannot be parsed is
-// stored as an error.
+// Reads the state file `latest_filename`, and the state files that would name
+// the old checkpoints. Transient errors are returned. For a state that cannot
+// be parsed, the error is stored in the result.
 absl::StatusOr<States> ReadStates(
     FileSystem& files, absl::string_view folder,
     const std::string& latest_filename,
@@ -566,7 +579,8 @@ absl::StatusOr<States> ReadStates(
   return states;
 }
 
-// Whether one of them names it, or may name it because it cannot be parsed.
+// Returns whether one of the states names the checkpoint `path`, or may name it
+// because the state cannot be parsed.
 bool MayName(FileSystem& files, const States& states, const std::string& path) {
   const auto is_it = [&](const std::string& named) {
     return AreSame(named, path) ||
@@ -580,7 +594,8 @@ bool MayName(FileSystem& files, const States& states, const std::string& path) {
   });
 }
 
-// Whether an index is missing or damaged, so that it names no data files.
+// Returns whether reading an index has shown that the index is missing or
+// damaged, so that it names no data files.
 bool NamesNothing(const absl::Status& read) {
   return absl::IsNotFound(read) || absl::IsDataLoss(read) ||
          absl::IsOutOfRange(read);
@@ -605,8 +620,9 @@ absl::StatusOr<std::vector<std::string>> ReadDataFiles(
   return paths;
 }
 
-// Returns the data files of a checkpoint, from the directory listing or else
-// from the index. Returns an error if a later attempt may find them.
+// Returns the data files of a checkpoint from the directory listing, or from
+// the index if the directory cannot be listed. Returns an error if a later
+// attempt may find them.
 absl::StatusOr<std::vector<std::string>> DataFilesOf(FileSystem& files,
                                                      const std::string& path) {
   const absl::string_view folder = Dirname(path);
@@ -627,10 +643,10 @@ absl::StatusOr<std::vector<std::string>> DataFilesOf(FileSystem& files,
   return paths;
 }
 
-// Deletes the index first: without it the rest is not a checkpoint. Files that
-// cannot be deleted are found again later, if the directory can be listed. If
-// only the index names the data, the checkpoint stays until the index can be
-// read.
+// Deletes a checkpoint. The index is deleted first, because without an index
+// the other files are not a checkpoint. Files that cannot be deleted are found
+// again later, if the directory can be listed. If only the index names the data
+// files, the checkpoint stays until the index can be read.
 void DeleteCheckpoint(FileSystem& files, const std::string& path) {
   const auto data = DataFilesOf(files, path);
   if (!data.ok()) return;
@@ -697,7 +713,7 @@ SaverDef Saver::def() const {
   def.max_to_keep = options_.max_to_keep;
   def.sharded = options_.sharded;
   def.writes_v1 = nodes_.writes_v1;
-  // Readers represent "never" by a number, too.
+  // Programs that read this field use a number for "never", too.
   def.keep_checkpoint_every_n_hours = static_cast<float>(
       std::min(absl::ToDoubleHours(options_.keep_checkpoint_every),
                double{std::numeric_limits<float>::max()}));
@@ -734,7 +750,7 @@ Saver::Saver(const Scope& scope, SaverOptions options)
     nodes_.marker_contents = text(kMarkerContentsName, "");
     std::set<std::string> devices;
     for (const auto& [device, of_task] : tasks) devices.insert(device);
-    // This device writes all parts.
+    // If the saver is not sharded, this device writes all variables.
     if (!options_.sharded) devices.insert(save.device());
     nodes_.sees_marker =
         AddMarkerReads(save, nodes_.marker, nodes_.marker_contents, devices);
@@ -793,7 +809,8 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   const absl::Time deadline = clock.Now() + options_.max_wait;
   absl::Status turn = LockSaves(session.scheduler());
   while (!turn.ok() && clock.Now() < deadline) {
-    RETURN_IF_ERROR(session.Extend());  // an error: the save was abandoned
+    // Error: the session is lost, so the save must not start.
+    RETURN_IF_ERROR(session.Extend());
     turn = LockSaves(session.scheduler());
   }
   RETURN_IF_ERROR(turn);
@@ -802,7 +819,8 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   return path;
 }
 
-// Waits in slices, so that a waiting save can check its session in between.
+// Waits until no other save runs. The wait is interrupted regularly to check
+// that the session still exists.
 absl::Status Saver::LockSaves(Scheduler& scheduler) {
   const absl::Time deadline =
       scheduler.clock().Now() + std::min(options_.max_wait, kWaitAtOnce);
@@ -829,7 +847,8 @@ bool Saver::TryLockSaves() {
   return !std::exchange(is_saving_, true);
 }
 
-// Called under the lock, which a waiter takes before it continues.
+// Must be called while the lock is held. Woken threads take the lock before
+// they continue.
 void Saver::UnlockSaves() {
   absl::MutexLock lock(&mutex_);
   is_saving_ = false;
@@ -881,7 +900,8 @@ absl::Status Saver::Write(Session& session, const std::string& path,
 
 absl::Status Saver::CheckExists(FileSystem& files, const std::string& path) {
   const std::string index = checkpoint::IndexFilename(path);
-  // Other errors are inconclusive, and the tasks reported that it exists.
+  // Only NOT_FOUND counts: other errors are inconclusive, and the tasks
+  // reported that the checkpoint exists.
   if (!absl::IsNotFound(files.FileExists(index))) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "The variables were written, but this program does not find ", index,
@@ -894,11 +914,12 @@ absl::Status Saver::TakeOverOldCheckpoints(FileSystem& files,
                                            const std::string& save_path,
                                            const std::string& path,
                                            const std::string& latest_filename) {
-  // The checkpoints of the previous path are still in its marker.
+  // The marker of the previous path still names the checkpoints saved there.
   ASSIGN_OR_RETURN(auto recovered,
                    unfinished_.Recover(files, save_path, Now()));
   if (recovered) recovered_ = *std::move(recovered);
-  if (options_.max_to_keep <= 0) {  // all are kept, also for later savers
+  // All checkpoints are kept, also for later savers.
+  if (options_.max_to_keep <= 0) {
     for (const auto& old : unfinished_.MaybeWhole()) {
       unfinished_.Succeeded(old.prefix);
     }
@@ -914,8 +935,8 @@ absl::Status Saver::TakeOverOldCheckpoints(FileSystem& files,
       unfinished_.Succeeded(old.prefix);
       continue;
     }
-    // Keeping one checkpoint too many is better than deleting one that is
-    // named.
+    // If the state file cannot be read, the checkpoint is kept: one checkpoint
+    // too many is better than deleting one that is named.
     if (!states.at(old.latest_filename).ok()) continue;
     if (!absl::c_linear_search(to_delete_, old.prefix)) {
       to_delete_.push_back(old.prefix);
@@ -924,8 +945,9 @@ absl::Status Saver::TakeOverOldCheckpoints(FileSystem& files,
   return absl::OkStatus();
 }
 
-// A save to the same prefix replaces the checkpoint, and counts it. Checkpoints
-// that cannot be checked now are checked before the next save.
+// Returns complete checkpoints that failed saves have left. A save to the same
+// prefix replaces and counts its checkpoint, so that prefix is not returned.
+// Checkpoints that cannot be checked now are checked before the next save.
 std::vector<UnfinishedSaves::OldCheckpoint> Saver::WholeOnes(
     FileSystem& files, const std::string& path) const {
   std::vector<UnfinishedSaves::OldCheckpoint> whole;
@@ -947,7 +969,8 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
                               const std::string& path,
                               const SaveOptions& options) {
   const uint64_t number = random_.Next();
-  // A program that writes nothing here need not see the files of the tasks.
+  // If this process writes neither state nor graph, it need not see the files
+  // of the tasks.
   if (!options.write_state && !options.write_meta_graph) {
     return Write(session, path, number, options);
   }
@@ -966,12 +989,13 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
   }
   RETURN_IF_ERROR(Write(session, path, number, options));
   RETURN_IF_ERROR(CheckExists(files, path));
-  // Counted or not, it is not an old checkpoint any more.
+  // The checkpoint is new, so it must not be deleted as an old one, even if it
+  // is not counted.
   std::erase_if(to_delete_,
                 [&](const std::string& old) { return AreSame(old, path); });
   const absl::Status told = FinishSave(session, files, path, options);
-  // A checkpoint that no state names is in use while this Saver counts it, and
-  // unreferenced afterwards.
+  // A checkpoint that no state file names is in use while this Saver counts it,
+  // and is unreferenced later.
   if (told.ok()) unfinished_.Succeeded(path);
   unfinished_.End(files, marker, save, Now(), to_delete_);
   return told;
@@ -980,26 +1004,29 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
 absl::Status Saver::FinishSave(Session& session, FileSystem& files,
                                const std::string& path,
                                const SaveOptions& options) {
-  // The checkpoint exists, whatever else fails.
+  // The checkpoint exists and must be counted, even if a later step fails.
   if (options.write_state) CountCheckpoint(path);
-  // Before the state, which may name only complete checkpoints.
+  // The graph is written before the state file, which may name only complete
+  // checkpoints.
   if (options.write_meta_graph) RETURN_IF_ERROR(WriteGraph(files, path));
   if (!options.write_state) return absl::OkStatus();
-  // The file system may have hung so long that the save was abandoned, and
-  // another Saver has taken over.
+  // The file system may have hung until this save was abandoned and another
+  // Saver took over, so the session is checked again.
   RETURN_IF_ERROR(session.Extend());
   RETURN_IF_ERROR(WriteState(files, path, options.latest_filename));
   DeleteOld(files);
   return absl::OkStatus();
 }
 
-// They are remembered until no power failure can revive them
-// (UnfinishedSaves::End), except for the oldest: a checkpoint that cannot be
-// deleted, or may be a kept one, is retried with the next ones.
+// Deletes old checkpoints. They are remembered until a power failure can no
+// longer undo the deletion (UnfinishedSaves::End). If a checkpoint cannot be
+// deleted, or may be one of those that are kept, it is tried again after the
+// next save; the list is limited to the newest ones.
 void Saver::DeleteOld(FileSystem& files) {
   std::vector<std::string> left;
   for (const std::string& path : to_delete_) {
-    Sameness sameness = Sameness::kDifferent;  // compared with kept ones
+    // Compared with the kept checkpoints.
+    Sameness sameness = Sameness::kDifferent;
     for (const Kept& kept : kept_) {
       if (sameness == Sameness::kSame) break;
       const Sameness one = CompareCheckpoints(files, kept.path, path);
@@ -1084,9 +1111,10 @@ absl::Status Saver::RecoverLastCheckpoints(
   return absl::OkStatus();
 }
 
-// A checkpoint that is saved again is the newest. If all are kept, the state
-// continues to name recovered ones, so that a later Saver with a limit deletes
-// them; as in TensorFlow, no others are added.
+// Counts a saved checkpoint as the newest, even if it was saved before. If all
+// checkpoints are kept, the state file continues to name recovered ones, so
+// that a later Saver with a limit deletes them. As in TensorFlow, new
+// checkpoints are not added then.
 void Saver::CountCheckpoint(const std::string& path) {
   const bool was_kept = IsKept(path);
   if (options_.max_to_keep <= 0 && !was_kept) return;

@@ -11,7 +11,7 @@
 namespace weft::train {
 namespace {
 
-// The contents of the collection that a MetaGraph holds as bytes.
+// Returns the contents of a collection that a MetaGraph holds as bytes.
 absl::StatusOr<tf::CollectionDef> Collection(const GraphState& state) {
   tf::CollectionDef def;
   const auto found = state.foreign_collections.find(collection::kSavers);

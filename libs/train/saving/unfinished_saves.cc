@@ -21,8 +21,9 @@ namespace weft::train {
 namespace {
 
 constexpr absl::string_view kShardFolder = "_temp";
-// Number and lifetime of remembered failed saves: a disconnected task may still
-// be in a file operation, which ends within ten minutes.
+// Maximum number of failed saves that are remembered, and for how long. A
+// disconnected task may still be in a file operation, which ends within ten
+// minutes.
 constexpr size_t kMaxFailed = 200;
 constexpr absl::Duration kRemembered = absl::Minutes(15);
 
@@ -39,8 +40,9 @@ bool AreInOneFolder(const std::string& a, const std::string& b) {
   return CleanPath(FolderOf(a)) == CleanPath(FolderOf(b));
 }
 
-// Matches that save or, in a graph of TensorFlow, a save whose number only the
-// graph knows: 32 digits.
+// Returns whether `ending` is the shard directory of save `number`. A directory
+// with 32 digits also matches, because in a graph of TensorFlow only the graph
+// knows the number.
 bool IsShardFolder(absl::string_view ending, uint64_t number) {
   if (ending == ShardFolderSuffix(number)) return true;
   return absl::ConsumePrefix(&ending, kShardFolder) &&
@@ -48,8 +50,8 @@ bool IsShardFolder(absl::string_view ending, uint64_t number) {
          absl::c_all_of(ending, absl::ascii_isxdigit);
 }
 
-// Whether "PREFIX" + `ending` is a file of an unfinished save to PREFIX;
-// `has_index`: whether an index names a checkpoint.
+// Returns whether "PREFIX" + `ending` is a file of an unfinished save to
+// PREFIX. `has_index`: whether an index names a checkpoint.
 bool IsLeftover(absl::string_view ending, bool has_index) {
   if (ending == ".meta.tmp") return true;
   const bool is_temporary = checkpoint::ConsumeTemporaryEnding(&ending);
@@ -59,7 +61,7 @@ bool IsLeftover(absl::string_view ending, bool has_index) {
 
 using NameSet = absl::flat_hash_set<std::string>;
 
-// A leftover file or directory of a save.
+// Leftover is a file or directory that a save has left.
 struct Leftover {
   std::string name;
   bool is_folder;
@@ -82,7 +84,8 @@ std::vector<Leftover> FindLeftovers(const NameSet& names,
   return found;
 }
 
-// Files that cannot be deleted are harmless, and found again later.
+// Deletes the leftovers of a save. Files that cannot be deleted are harmless,
+// and are found again later.
 void Sweep(FileSystem& files, const std::string& folder, const NameSet& names,
            const std::string& prefix, uint64_t number) {
   for (const Leftover& left : FindLeftovers(names, prefix, number)) {
@@ -92,8 +95,9 @@ void Sweep(FileSystem& files, const std::string& folder, const NameSet& names,
   }
 }
 
-// Names that are not returned cannot be revived by a power failure. The order
-// matters: deletions may be undone until the sync.
+// Returns the names in a directory after syncing the directory, so a name that
+// is not returned cannot come back after a power failure. The sync must come
+// before the listing, because deletions may be undone until then.
 absl::StatusOr<NameSet> DurableNames(FileSystem& files,
                                      const std::string& folder) {
   RETURN_IF_ERROR(files.SyncDirectory(folder));
@@ -101,7 +105,8 @@ absl::StatusOr<NameSet> DurableNames(FileSystem& files,
   return NameSet(names.begin(), names.end());
 }
 
-// Deletes data files of a checkpoint's prefix that do not belong to it.
+// Deletes data files that have a checkpoint's prefix but do not belong to the
+// checkpoint.
 void DeleteForeignData(FileSystem& files, const std::string& prefix) {
   const auto reader = checkpoint::BundleReader::Open(files, prefix);
   if (!reader.ok()) return;
@@ -109,7 +114,7 @@ void DeleteForeignData(FileSystem& files, const std::string& prefix) {
       files, prefix, {.count = (*reader)->num_data_files(), .replaces = true});
 }
 
-// Whether no file of a checkpoint exists.
+// Returns whether all files of a checkpoint are gone.
 bool IsGone(const NameSet& names, const std::string& path) {
   const absl::string_view base = Basename(path);
   return absl::c_none_of(names, [&](absl::string_view name) {
@@ -175,8 +180,8 @@ absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
   RETURN_IF_ERROR(files.CreateDirectories(folder));
   NameSet all;
   if (!failed_.empty()) {
-    // Cleanup must not fail a save: files in an unlistable directory stay for
-    // now.
+    // Cleanup must not fail a save, so files in a directory that cannot be
+    // listed stay for now.
     const auto names = files.ListDirectory(folder);
     if (names.ok()) all.insert(names->begin(), names->end());
   }
@@ -230,7 +235,8 @@ void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
     return others.ok() ? IsGone(*others, old)
                        : absl::IsNotFound(others.status());
   });
-  // If this fails, the state file shows which of them are in use.
+  // If writing the marker fails, the state file shows which checkpoints are in
+  // use.
   const absl::Status ended =
       failed_.empty() && old_ones.empty()
           ? files.DeleteFile(marker.path)

@@ -2,7 +2,7 @@
 // the leftovers of a crashed save are deleted later.
 //
 // A file beside the checkpoints, "SAVE_PATH.saving", names the running save,
-// earlier ones that failed, and old checkpoints that it deletes. It is written
+// earlier saves that failed, and old checkpoints to delete. It is written
 // before a save begins and deleted when it has ended. The next save under that
 // path, by this process or another, deletes the leftovers: temporary files,
 // shard directories, data of a prefix that has no index or (in an object store,
@@ -12,10 +12,10 @@
 // uncounted ones to Begin as old ones. Each name is stored with the name of its
 // state file, because savers with different state files may share a path.
 //
-// Because the program writes that file and each task can be asked for it, it
-// also shows whether they see the same disk.
+// The program writes that file, and each task can be asked to read it. So the
+// file also shows whether they all see the same disk.
 //
-// Threads: one at a time. All calls block.
+// Threads: only one call at a time is allowed. All calls block.
 #ifndef WEFT_LIBS_TRAIN_SAVING_UNFINISHED_SAVES_H_
 #define WEFT_LIBS_TRAIN_SAVING_UNFINISHED_SAVES_H_
 
@@ -31,13 +31,14 @@
 
 namespace weft::train {
 
-// "_temp_" and 16 hexadecimal digits: the suffix, after the prefix, of the
-// directory of shards until they are merged. TensorFlow's have 32 digits.
+// Returns "_temp_" and 16 hexadecimal digits. After the prefix, this is the
+// name of the directory that holds the shards until they are merged. TensorFlow
+// uses 32 digits.
 std::string ShardFolderSuffix(uint64_t number);
 
 class UnfinishedSaves {
  public:
-  // The contents of a marker file.
+  // Marker is a marker file and its contents.
   struct Marker {
     std::string path;
     std::string contents;
@@ -45,33 +46,35 @@ class UnfinishedSaves {
   struct Save {
     std::string prefix;
     uint64_t number = 0;  // unique: no two saves have the same number
-    // Name of the state file, in the prefix's directory, that names the save
-    // once it has succeeded.
+    // Name of the state file, in the directory of the prefix, that names the
+    // checkpoint once the save has succeeded.
     std::string latest_filename;
-    // Whether the state file names it, so that the checkpoint is unreferenced
-    // if the save fails.
+    // Whether the state file will name the checkpoint. If so, and the save
+    // fails, nothing refers to the checkpoint.
     bool is_counted = false;
   };
-  // A checkpoint that is unreferenced unless its state file still names it.
+  // OldCheckpoint is a checkpoint to delete, unless its state file still names
+  // it.
   struct OldCheckpoint {
     std::string prefix;
     std::string latest_filename;
   };
 
   // Reads the leftovers of another process's saves to `save_path`, which Begin
-  // then deletes. Returns old checkpoints that it was about to delete, for the
-  // caller to delete. None: the last save was to that path, so nothing is new.
+  // then deletes. Returns the old checkpoints that the other process was about
+  // to delete, for the caller to delete. Returns null if the last save was to
+  // the same path, so that there is nothing new.
   absl::StatusOr<std::optional<std::vector<OldCheckpoint>>> Recover(
       FileSystem& files, const std::string& save_path, absl::Time now);
-  // Failed saves that were to be counted: each may have become a complete
-  // checkpoint without a reply.
+  // Returns failed saves that were to be counted. Each may have completed a
+  // checkpoint although its reply was lost.
   std::vector<OldCheckpoint> MaybeWhole() const;
-  // Deletes leftovers of earlier saves to the path, and records that `save` is
-  // running, which may delete `old_ones`.
+  // Deletes leftovers of earlier saves to the path. Records that `save` is
+  // running, and that it may delete `old_ones`.
   absl::StatusOr<Marker> Begin(FileSystem& files, const Save& save,
                                const std::vector<std::string>& old_ones,
                                absl::Time now);
-  // Records that the checkpoint of that prefix exists and is in use.
+  // Records that the checkpoint with this prefix exists and is in use.
   void Succeeded(const std::string& prefix);
   // Records that the save is over, after some or all of `old_ones` were
   // deleted. Its own leftovers, such as its shard directory, are deleted, too.
@@ -84,25 +87,26 @@ class UnfinishedSaves {
            absl::Time now, std::vector<std::string>& old_ones);
 
  private:
-  // A save that has failed or not ended. A task may still be writing it, so
-  // each later save deletes its files until nothing is left of it.
+  // Failed is a save that has failed or not ended. A task may still be writing
+  // its files, so each later save deletes them until none is left.
   struct Failed {
     Save save;  // is_counted is false once it has succeeded
     absl::Time until;
   };
 
   void Add(const Save& save, absl::Time now);
-  // Whether saves of the same prefix as `save`, which exists, may have left
-  // data under names that only its index distinguishes from its own, and none
-  // of them may still be running. On a disk the next save deletes such data
-  // itself.
+  // Returns whether earlier saves to the prefix of `save` may have left data
+  // files that only the checkpoint's index can distinguish from the
+  // checkpoint's own, and all these saves have ended. The checkpoint of `save`
+  // exists. On a disk, the next save deletes such data itself.
   bool MayLeaveData(const Save& save, absl::Time now) const;
-  // Contents of the marker while `last` is running or has just ended.
+  // Returns the contents of the marker while `last` is running or has just
+  // ended.
   std::string Contents(const Save& last,
                        const std::vector<std::string>& old_ones) const;
 
-  std::string save_path_;      // of the last save
-  std::deque<Failed> failed_;  // to that path, oldest first
+  std::string save_path_;      // path of the last save
+  std::deque<Failed> failed_;  // saves to save_path_, oldest first
 };
 
 }  // namespace weft::train

@@ -35,7 +35,8 @@ absl::StatusOr<CheckpointNames> NamesInMarker(FileSystem& files,
   return names;
 }
 
-// Empty if the file is not a state.
+// Returns the checkpoints that a state file names; empty if the file is not a
+// state.
 absl::StatusOr<CheckpointNames> NamesInState(FileSystem& files,
                                              const std::string& folder,
                                              absl::string_view filename) {
@@ -54,7 +55,7 @@ absl::StatusOr<CheckpointNames> NamesInState(FileSystem& files,
   return names;
 }
 
-// Whether the name is one that editors and people give to copies of a file.
+// Returns whether a file has a name that editors and people give to copies.
 bool IsCalledAsCopy(absl::string_view filename) {
   if (absl::StrContains(filename, '~')) return true;
   constexpr absl::string_view kEndings[] = {".bak",  ".backup", ".copy", ".old",
@@ -64,8 +65,9 @@ bool IsCalledAsCopy(absl::string_view filename) {
   });
 }
 
-// Whether the name may be that of a state of other savers: neither a graph,
-// events nor a part of a checkpoint. A copy of the missing file is not a state.
+// Returns whether a file may be the state of other savers by its name: it is
+// neither a graph, events nor a part of a checkpoint. A copy of the missing
+// state file does not count.
 bool IsCalledAsState(absl::string_view filename) {
   if (IsCalledAsCopy(filename)) return false;
   return !absl::StrContains(filename, '.') ||
@@ -86,8 +88,8 @@ absl::flat_hash_set<std::string> PrefixesOfData(
   return prefixes;
 }
 
-// Whether a file named like an index may be one: it can be read as an index, or
-// it cannot be checked.
+// Returns whether a file that is named like an index may be one: it can be read
+// as an index, or cannot be checked.
 bool MayBeIndex(FileSystem& files, const std::string& folder,
                 const std::string& name) {
   const absl::Status opened =
@@ -125,7 +127,7 @@ absl::StatusOr<CheckpointNames> NamesIn(FileSystem& files,
   return NamesInState(files, folder, filename);
 }
 
-// Shorter numbers come first.
+// Returns whether a number is smaller than another: fewer digits come first.
 bool IsOlder(absl::string_view a, absl::string_view b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }

@@ -1,7 +1,7 @@
-// CheckThatNoneIsUnnamed prevents a training from starting over where it would
+// CheckThatNoneIsUnnamed prevents a training from starting over if that would
 // overwrite or delete checkpoints whose state file is missing.
 //
-// Threads: a stateless function. It blocks.
+// Threads: the function is stateless. It blocks.
 #ifndef WEFT_LIBS_TRAIN_SAVING_UNNAMED_CHECKPOINTS_H_
 #define WEFT_LIBS_TRAIN_SAVING_UNNAMED_CHECKPOINTS_H_
 
@@ -14,14 +14,14 @@
 
 namespace weft::train {
 
-// For a caller that has found no file `latest_filename` in the directory, and
-// would start over. FAILED_PRECONDITION, with the remedies, if the directory
-// holds an index of a checkpoint whose name begins with `name_prefix`, unless a
-// state file of another name names that checkpoint, or its save has not ended
-// (save_marker.h). A copy of the state file, such as "checkpoint.bak", is not a
-// state file; "x.index" without data beside it that cannot be read as an index
-// is not a checkpoint. OK if there is no directory, or it cannot be listed.
-// Other errors are those of the file system.
+// Must be called if the directory has no file `latest_filename`, before a
+// training starts over. Returns FAILED_PRECONDITION, with the remedies, if the
+// directory holds an index of a checkpoint whose name begins with
+// `name_prefix`, unless a state file of another name names that checkpoint, or
+// its save has not ended (save_marker.h). A copy of the state file, such as
+// "checkpoint.bak", is not a state file; "x.index" without data beside it that
+// cannot be read as an index is not a checkpoint. OK if there is no directory,
+// or it cannot be listed. Other errors are those of the file system.
 absl::Status CheckThatNoneIsUnnamed(
     FileSystem& files, const std::string& folder,
     absl::string_view latest_filename = checkpoint::kStateFilename,

@@ -1,6 +1,6 @@
-// IsVariableCollection returns which collections hold VariableDefs in a
-// MetaGraphDef; other collections hold names. Used by the export and import of
-// MetaGraphDefs.
+// IsVariableCollection returns whether a collection holds VariableDefs in a
+// MetaGraphDef. Other collections hold names. The export and import of
+// MetaGraphDefs use the function.
 #ifndef WEFT_LIBS_TRAIN_SAVING_VARIABLE_COLLECTIONS_H_
 #define WEFT_LIBS_TRAIN_SAVING_VARIABLE_COLLECTIONS_H_
 
@@ -9,7 +9,7 @@
 
 namespace weft::train {
 
-// The collections for which TensorFlow registers VariableDef.
+// Returns true for the collections for which TensorFlow registers VariableDef.
 inline bool IsVariableCollection(absl::string_view name) {
   return name == collection::kGlobalVariables ||
          name == collection::kLocalVariables ||

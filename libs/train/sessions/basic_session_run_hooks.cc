@@ -18,12 +18,13 @@ namespace {
 
 // Number of runs without progress of the global step before a hook warns.
 constexpr int64_t kStuckRuns = 20;
-// A waiter logs progress every this many steps.
+// Number of steps after which a waiting hook logs progress again.
 constexpr int64_t kStepsALine = 1000;
-// Interval at which a waiter checks for stop requests.
+// Interval at which a waiting hook checks for stop requests.
 constexpr absl::Duration kLookForLeave = absl::Milliseconds(500);
 
-// Formats as NumPy does, without inner brackets: "0.5", "[1 2 3]".
+// Returns a value as NumPy formats it, without inner brackets: "0.5", "[1 2
+// 3]".
 std::string ValueText(const Tensor& value) {
   constexpr absl::string_view kBegin = " values:";
   const std::string text = value.ToString(1000);
@@ -107,7 +108,7 @@ absl::StatusOr<SessionRunArgs> StopAtStepHook::BeforeRun(SessionRunContext&) {
 }
 
 // The fetched value is the step before or after the run, and other workers
-// advance it, too: close to the end it is read again.
+// advance the step, too. So close to the end the step is read again.
 absl::Status StopAtStepHook::AfterRun(SessionRunContext& context,
                                       const SessionRunValues& values) {
   const int64_t seen = GlobalStepValue(values.results[0]);
@@ -363,7 +364,8 @@ absl::Status GlobalStepWaiterHook::Wait(const SessionRunContext& context) {
     ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
     if (step >= options_.wait_until_step) return absl::OkStatus();
     if (last_seen.has_value() && step > *last_seen) {
-      deadline = clock.Now() + options_.max_wait;  // others are training
+      // Progress: others are training.
+      deadline = clock.Now() + options_.max_wait;
     }
     last_seen = step;
     if (clock.Now() >= deadline) {
@@ -383,8 +385,8 @@ absl::Status GlobalStepWaiterHook::Wait(const SessionRunContext& context) {
   }
 }
 
-// The coordinator wakes its waiters. A signal handler cannot, so stop requests
-// are polled.
+// Waits for `left`, or until training stops. The coordinator wakes waiting
+// hooks. A signal handler cannot do that, so stop requests are polled.
 bool GlobalStepWaiterHook::PauseUnlessStopped(const SessionRunContext& context,
                                               absl::Duration left) {
   do {

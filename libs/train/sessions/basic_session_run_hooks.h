@@ -3,8 +3,8 @@
 // FeedFnHook, GlobalStepWaiterHook, FinalOpsHook. (CheckpointSaverHook and
 // SummarySaverHook have their own headers.)
 //
-// A hook belongs to one MonitoredSession. Threads: as the session's. Begin
-// returns INVALID_ARGUMENT for invalid options.
+// A hook belongs to one MonitoredSession. Its methods are called on the thread
+// of the session. Begin returns INVALID_ARGUMENT for invalid options.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_BASIC_SESSION_RUN_HOOKS_H_
 #define WEFT_LIBS_TRAIN_SESSIONS_BASIC_SESSION_RUN_HOOKS_H_
 
@@ -30,8 +30,8 @@ namespace weft::train {
 // GlobalStepReader reads the global step of a graph on behalf of a hook.
 class GlobalStepReader {
  public:
-  // Returns FAILED_PRECONDITION, "Global step should be created to use HOOK.",
-  // if the graph has no global step.
+  // Finds the global step. Returns FAILED_PRECONDITION, "Global step should be
+  // created to use HOOK.", if the graph does not have one.
   absl::Status Find(const Scope& scope, absl::string_view hook);
   const Output& output() const { return output_; }
   const std::string& name() const { return name_; }
@@ -42,10 +42,10 @@ class GlobalStepReader {
   std::string name_;
 };
 
-// Requests a stop once the global step reaches the given value.
+// StopAtStepHook requests a stop once the global step reaches a value.
 struct StopAtStepOptions {
-  // Exactly one of the two: a number of steps counted from the first session,
-  // or an absolute step.
+  // Set exactly one: a number of steps counted from the first session, or an
+  // absolute step.
   std::optional<int64_t> num_steps;
   std::optional<int64_t> last_step;
 };
@@ -69,20 +69,20 @@ class StopAtStepHook : public SessionRunHook {
   GlobalStepReader global_step_;
 };
 
-// Returns a StopAtStepHook with last_step.
+// Returns a StopAtStepHook that stops at `last_step`.
 std::shared_ptr<SessionRunHook> StopAtStep(int64_t last_step);
 
 struct StepCounterOptions {
-  // At most one of the two; default: every 100 steps.
+  // Set at most one; by default, every 100 steps.
   std::optional<int64_t> every_n_steps;
   std::optional<absl::Duration> every_n_secs;
   std::shared_ptr<SessionSummaryWriter> writer;  // may be null
-  const Clock* clock = nullptr;  // outlives it; null: the machine's
-  Logger* logger = nullptr;      // outlives it; null: lines on stderr
+  const Clock* clock = nullptr;  // must outlive the hook; null: the machine's
+  Logger* logger = nullptr;      // must outlive the hook; null: stderr
 };
 
 // StepCounterHook logs "global_step/sec: 12.5", and writes the rate as a scalar
-// summary of that tag.
+// summary with tag "global_step/sec".
 class StepCounterHook : public SessionRunHook {
  public:
   explicit StepCounterHook(StepCounterOptions options = {});
@@ -103,24 +103,26 @@ class StepCounterHook : public SessionRunHook {
   const DefaultLogger logger_;
   GlobalStepReader global_step_;
   std::optional<int64_t> last_step_;
-  int64_t num_equal_ = 0;  // runs in a row that have found last_step_
+  int64_t num_equal_ = 0;  // successive runs that found last_step_
 };
 
 struct LoggingTensorOptions {
-  // The tensors to log, each with its display name; logged in this order.
+  // The tensors to log, each with its display name. They are logged in this
+  // order.
   std::vector<std::pair<std::string, Output>> tensors;
-  // At most one of the two; neither: log only at the end (at_end).
+  // Set at most one. If neither is set, tensors are logged only at the end
+  // (at_end).
   std::optional<int64_t> every_n_iter;
   std::optional<absl::Duration> every_n_secs;
   bool at_end = false;
   // Formats the values, which are in the order of `tensors`. May be null.
   std::function<std::string(absl::Span<const Tensor>)> formatter;
-  const Clock* clock = nullptr;  // outlives it; null: the machine's
-  Logger* logger = nullptr;      // outlives it; null: lines on stderr
+  const Clock* clock = nullptr;  // must outlive the hook; null: the machine's
+  Logger* logger = nullptr;      // must outlive the hook; null: stderr
 };
 
-// LoggingTensorHook logs "loss = 0.25, step = 100 (1.234 sec)" with the time
-// since the last line.
+// LoggingTensorHook logs, for example, "loss = 0.25, step = 100 (1.234 sec)",
+// where the seconds are the time since the last line.
 class LoggingTensorHook : public SessionRunHook {
  public:
   explicit LoggingTensorHook(LoggingTensorOptions options);
@@ -159,8 +161,8 @@ class NanTensorHook : public SessionRunHook {
   const DefaultLogger logger_;
 };
 
-// FeedFnHook feeds each run the result of a function; OUT_OF_RANGE from the
-// function ends training.
+// FeedFnHook feeds each run the result of a function. If the function returns
+// OUT_OF_RANGE, training ends.
 class FeedFnHook : public SessionRunHook {
  public:
   using FeedFn = std::function<absl::StatusOr<FeedList>()>;
@@ -174,15 +176,15 @@ class FeedFnHook : public SessionRunHook {
 struct GlobalStepWaiterOptions {
   int64_t wait_until_step = 0;
   absl::Duration poll_interval = absl::Milliseconds(500);
-  // DEADLINE_EXCEEDED if the step does not change for this long. TensorFlow
-  // waits forever.
+  // The wait fails with DEADLINE_EXCEEDED if the step does not change for this
+  // long. TensorFlow waits forever.
   absl::Duration max_wait = absl::Hours(2);
-  Logger* logger = nullptr;  // outlives it; null: lines on stderr
+  Logger* logger = nullptr;  // must outlive the hook; null: stderr
 };
 
 // GlobalStepWaiterHook delays the first run until the global step, which other
 // workers advance, reaches a value. The wait ends with CANCELLED when training
-// ends: within a second of a stop request.
+// ends, and within a second of a stop request.
 class GlobalStepWaiterHook : public SessionRunHook {
  public:
   explicit GlobalStepWaiterHook(GlobalStepWaiterOptions options);
@@ -193,14 +195,14 @@ class GlobalStepWaiterHook : public SessionRunHook {
 
  private:
   absl::Status Wait(const SessionRunContext& context);
-  // Waits up to the given time; returns whether training is to end.
+  // Waits for the time `left`. Returns false if training is to end.
   bool PauseUnlessStopped(const SessionRunContext& context,
                           absl::Duration left);
 
   const GlobalStepWaiterOptions options_;
   const DefaultLogger logger_;
   GlobalStepReader global_step_;
-  Coordinator* coordinator_ = nullptr;  // of the session that is there
+  Coordinator* coordinator_ = nullptr;  // coordinator of the current session
   bool has_started_ = false;
 };
 
@@ -210,7 +212,7 @@ class FinalOpsHook : public SessionRunHook {
   explicit FinalOpsHook(SessionRunArgs final_ops, Logger* logger = nullptr)
       : final_ops_(std::move(final_ops)), logger_(logger) {}
   absl::Status End(Session& session) override;
-  // Values of the fetches after the end of training; empty before.
+  // Returns the values of the fetches after the end of training; empty before.
   const std::vector<Tensor>& final_ops_values() const { return values_; }
 
  private:

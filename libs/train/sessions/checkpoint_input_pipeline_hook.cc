@@ -14,12 +14,13 @@
 namespace weft::train {
 namespace {
 
-// Any other ending distinguishes workers: "input.0", "input.1".
+// Returns the name of the state file. Only ".ckpt" is removed, because any
+// other ending distinguishes workers: "input.0", "input.1".
 std::string StateName(const std::string& basename) {
   return absl::StrCat("checkpoint_", absl::StripSuffix(basename, ".ckpt"));
 }
 
-// Returns the checkpoint of the step, or else the newest.
+// Returns the checkpoint of step `step`, or the newest if that does not exist.
 std::string ToRestore(const checkpoint::CheckpointState& state,
                       const std::string& basename, int64_t step) {
   const std::string name = absl::StrCat(basename, "-", step);
@@ -108,7 +109,7 @@ absl::Status CheckpointInputPipelineHook::AfterRun(
   return saves_->AfterRun(context, values);
 }
 
-// A session without runs has nothing to save.
+// A session without runs has not changed anything, so there is nothing to save.
 absl::Status CheckpointInputPipelineHook::End(Session& session) {
   return is_new_session_ ? absl::OkStatus() : saves_->End(session);
 }

@@ -1,15 +1,16 @@
 // CheckpointInputPipelineHook saves the state of iterators during training in
-// separate checkpoints, and restores it when a session begins; TensorFlow's
-// hook of the same name. It is meant for input that is local to each worker:
-// the hook of a worker saves the worker's iterators, under a basename of its
-// own. Input that only the chief reads may instead be saved with the variables
-// (Iterator::MakeSaveable).
+// separate checkpoints, and restores that state when a session begins, like
+// TensorFlow's hook of the same name. The hook is meant for input that is local
+// to each worker: the hook of a worker saves the worker's iterators, with a
+// basename that no other worker uses. Input that only the chief reads may
+// instead be saved with the variables (Iterator::MakeSaveable).
 //
-// It saves when a session begins, whenever the timer is due, and when training
-// ends, always between two runs of this session. It restores the checkpoint of
-// the global step at which the session begins, which is the step of the
-// variables; if there is none, the newest. The state file beside the
-// checkpoints is "checkpoint_BASENAME", without ".ckpt" at its end.
+// The hook saves when a session begins, whenever the timer is due, and when
+// training ends, always between two runs of this session. It restores the
+// checkpoint of the global step at which the session begins, which is the step
+// of the variables. If that checkpoint does not exist, it restores the newest.
+// The state file beside the checkpoints is "checkpoint_BASENAME", without
+// ".ckpt" at its end.
 //
 // The order of hooks does not matter: the hook restores before the first run,
 // after all ops that initialize iterators. Errors of a save are handled as in
@@ -37,17 +38,17 @@ namespace weft::train {
 
 struct CheckpointInputPipelineOptions {
   std::string checkpoint_dir;
-  // Exactly one of the two.
+  // Interval between saves; set exactly one.
   std::optional<absl::Duration> save_secs;
   std::optional<int64_t> save_steps;
-  // The iterators to save. They must be initialized when a session begins, like
-  // iterators that are initialized with the tables. Empty: INVALID_ARGUMENT.
+  // The iterators to save; INVALID_ARGUMENT if empty. They must have been
+  // initialized when a session begins, for example together with the tables.
   std::vector<ops::Iterator> iterators;
-  // Must differ between workers: "input_worker_1.ckpt". Two basenames must
-  // differ by more than ".ckpt".
+  // Name of the checkpoints, which must differ between workers:
+  // "input_worker_1.ckpt". Names that differ only by ".ckpt" are not different.
   std::string checkpoint_basename = "input.ckpt";
-  const Clock* clock = nullptr;  // outlives it; null: the machine's
-  Logger* logger = nullptr;      // outlives it; null: lines on stderr
+  const Clock* clock = nullptr;  // must outlive the hook; null: the machine's
+  Logger* logger = nullptr;      // must outlive the hook; null: stderr
 };
 
 class CheckpointInputPipelineHook : public SessionRunHook {
@@ -74,7 +75,7 @@ class CheckpointInputPipelineHook : public SessionRunHook {
   std::shared_ptr<Saver> saver_;
   std::unique_ptr<CheckpointSaverHook> saves_;  // null before Begin
   Coordinator* coordinator_ = nullptr;
-  bool is_new_session_ = false;  // in which nothing has been run yet
+  bool is_new_session_ = false;  // nothing has been run in the session yet
 };
 
 }  // namespace weft::train

@@ -20,32 +20,32 @@ namespace {
 // First wait before a failed save is retried.
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kLongestWait = absl::Minutes(1);
-// Maximum number of attempts of the last save, within about two minutes plus
-// the time of the attempts.
+// Maximum number of attempts of the last save. They take about two minutes,
+// plus the time of the attempts.
 constexpr int kLastTries = 20;
 constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
-// Time limit for retries of the last save after the program was asked to stop.
-// It may be killed soon after.
+// Time limit for retries of the last save after the program was asked to stop,
+// because the program may be killed soon after.
 constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
-// After this many ABORTED attempts it is not a transient disagreement of tasks:
-// a task that holds variables has restarted, and the session is lost.
+// After this many attempts, ABORTED is not a transient disagreement of tasks: a
+// task that holds variables has restarted, and the session is lost.
 constexpr int kTriesOfAborted = 6;
 // Log interval for an asynchronous save that has not ended.
 constexpr absl::Duration kBetweenLines = absl::Minutes(10);
-// Check and log interval for a save that is waited for.
+// Interval of checks and log lines while training waits for a save.
 constexpr absl::Duration kBetweenLooks = absl::Minutes(1);
-// Attempts of the first save while tasks are late.
+// Number of attempts of the first save while tasks are late.
 constexpr int kFirstTries = 4;
 
-// Waits after a failed first or last save, and doubles the next wait.
+// Waits before a failed first or last save is tried again, and doubles `wait`.
 void WaitToTryAgain(Session& session, absl::Duration& wait) {
   Scheduler& scheduler = session.scheduler();
   scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + wait);
   wait = std::min(2 * wait, kLongestLastWait);
 }
 
-// Error code that ends training after repeatedly failed saves: it must not be
-// mistaken for a lost session.
+// Returns the error code that ends training after repeatedly failed saves. It
+// must not be mistaken for a lost session.
 absl::StatusCode CodeOfTraining(const absl::Status& saved) {
   return IsSessionLost(saved) ? absl::StatusCode::kDeadlineExceeded
                               : saved.code();
@@ -75,9 +75,9 @@ absl::Status CheckpointSaverListener::End(Session&, int64_t) {
 struct CheckpointSaverHook::Running {
   int64_t step = 0;
   absl::Time began;
-  absl::Time next_line;  // next log line, if still running then
+  absl::Time next_line;  // when to log the save, if still running
   std::unique_ptr<Event> done;
-  // Valid once done is set: the result, and the step that was saved.
+  // The result and the saved step; valid only once `done` is set.
   Outcome outcome;
   int64_t saved_step = 0;
 };
@@ -97,7 +97,8 @@ void CheckpointSaverHook::AddListener(
   listeners_.push_back(std::move(listener));
 }
 
-// Savers make no updates, and two savers that held each other would deadlock.
+// Other saver hooks are left out: they make no updates, and two savers that
+// waited for each other would deadlock.
 void CheckpointSaverHook::SetUpdatingHooks(const HookList& hooks) {
   if (!updating_hooks_.empty()) return;
   absl::c_copy_if(
@@ -124,7 +125,8 @@ absl::Status CheckpointSaverHook::Begin(const Scope& scope) {
   return absl::OkStatus();
 }
 
-// A session restored from this hook's own checkpoint needs no new save.
+// If the session was restored from this hook's own checkpoint, no new save is
+// needed.
 absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
                                                      Coordinator& coordinator) {
   coordinator_ = &coordinator;
@@ -149,15 +151,16 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
     return is_saved ? absl::OkStatus()
                     : HandleOutcome(Save(session, step), step);
   }
-  // An error of the first session's save is a mistake of the program.
+  // An error in the first session's save is a mistake in the program, so it is
+  // returned.
   RETURN_IF_ERROR(has_graph);
   const Outcome outcome = SaveFirst(session, step);
   has_begun_ = outcome.saved.ok();
   return outcome.saved.ok() ? outcome.listeners : outcome.saved;
 }
 
-// If tasks are too late to agree on one step, the error may be transient or
-// permanent.
+// Saves the first checkpoint. It is tried again if tasks are too late to agree
+// on one step, because that error may be transient or permanent.
 CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFirst(Session& session,
                                                             int64_t step) {
   absl::Duration wait = kFirstWait;
@@ -171,7 +174,7 @@ CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFirst(Session& session,
         "The first checkpoint, of step ", step, ", could not be saved into ",
         save_path_, ", and is tried again: ", outcome.saved.ToString()));
     WaitToTryAgain(session, wait);
-    // Others may train meanwhile.
+    // Other workers may train meanwhile, so the step is read again.
     const auto now = global_step_.Read(session);
     if (now.ok()) step = *now;
   }
@@ -181,7 +184,8 @@ absl::Status CheckpointSaverHook::WriteGraph(Session& session) {
   if (!options_.write_graph) return absl::OkStatus();
   FileSystem* const files =
       session.file_system() != nullptr ? session.file_system() : &local_files_;
-  // Its text may exceed the available memory.
+  // Writes the graph. Its text may exceed the available memory, so exceptions
+  // are caught.
   return CatchExceptions([&] { return WriteGraphTo(*files); });
 }
 
@@ -238,8 +242,8 @@ absl::StatusOr<SessionRunHook::Others> CheckpointSaverHook::PollOtherPrograms(
     Session& session) {
   RETURN_IF_ERROR(WaitForSave());
   const auto step = global_step_.Read(session);
-  // A parameter server may be stalled for a while: the next call reads the step
-  // again.
+  // A parameter server may be stalled for a while. Then the next call reads the
+  // step again.
   if (absl::IsDeadlineExceeded(step.status())) {
     return stop_requested_.load() ? Others::kAreDone : Others::kUnknown;
   }
@@ -257,9 +261,9 @@ bool CheckpointSaverHook::IsDue(int64_t step) const {
                               : timer_.ShouldTriggerForStep(step);
 }
 
-// UNAVAILABLE and ABORTED of a save do not imply a lost session: they may come
-// from the file system, or from tasks that could not agree on a step. If the
-// session is lost, the next run reports it.
+// Handles the result of a save. UNAVAILABLE and ABORTED do not imply a lost
+// session: they may come from the file system, or from tasks that could not
+// agree on a step. If the session is lost, the next run reports it.
 absl::Status CheckpointSaverHook::HandleOutcome(const Outcome& outcome,
                                                 int64_t step) {
   if (outcome.saved.ok()) {
@@ -285,7 +289,8 @@ absl::Status CheckpointSaverHook::HandleOutcome(const Outcome& outcome,
   return absl::OkStatus();
 }
 
-// A file system may hang forever; then its save never returns an error.
+// Ends training if a save takes too long, because a save to a hung file system
+// may never return an error.
 absl::Status CheckpointSaverHook::HandleLongSave(Running& running,
                                                  absl::Time since,
                                                  absl::Duration between_lines) {
@@ -309,8 +314,8 @@ absl::Status CheckpointSaverHook::HandleLongSave(Running& running,
   return absl::OkStatus();
 }
 
-// Waits even if earlier saves have failed for long, because this one may
-// succeed.
+// Waits for the save, even if earlier saves have failed for long, because this
+// save may succeed.
 absl::Status CheckpointSaverHook::WaitFor(Running& running) {
   running.next_line = std::min(running.next_line, clock_.Now() + kBetweenLooks);
   const Clock& clock = coordinator_->clock();
@@ -332,7 +337,8 @@ std::shared_ptr<CheckpointSaverHook::Running> CheckpointSaverHook::NewRunning(
   return running;
 }
 
-// The coordinator's threads end before the session and this hook do.
+// Starts a save on a thread of the coordinator. These threads end before the
+// session and this hook do.
 void CheckpointSaverHook::SaveDuringSteps(Session& session, int64_t step) {
   running_ = NewRunning(step);
   coordinator_->Start(
@@ -347,7 +353,8 @@ void CheckpointSaverHook::SaveDuringSteps(Session& session, int64_t step) {
       });
 }
 
-// If it hangs, its thread continues, like that of an asynchronous save.
+// Saves on a thread and waits. If the save hangs, its thread continues, like
+// the thread of an asynchronous save.
 CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFilesAndWait(
     Session& session, int64_t& step) {
   const auto running = NewRunning(step);
@@ -365,7 +372,8 @@ CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFilesAndWait(
   return running->outcome;
 }
 
-// Each error is returned once; a later call saves again.
+// Waits for the running save. Each error is returned once; a later call saves
+// again.
 absl::Status CheckpointSaverHook::WaitForSave() {
   if (running_ == nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(WaitFor(*running_));
@@ -400,8 +408,8 @@ std::string CheckpointSaverHook::DescribeLost() const {
       ".");
 }
 
-// A lost session is reported when the step is read, or by ABORTED saves if the
-// lost task is not the one that holds the step.
+// Saves the last step. A lost session is noticed when the step is read. If the
+// lost task is not the one that holds the step, it is noticed by ABORTED saves.
 absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
   absl::Duration wait = kFirstWait;
   const Clock& clock = session.scheduler().clock();
@@ -430,9 +438,9 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
 }
 
 void CheckpointSaverHook::BeforeSessionDestroyed() {
-  // A session that could not begin does not count.
+  // The time since a session that could not begin does not count.
   if (!session_went_.has_value()) session_went_ = clock_.Now();
-  running_ = nullptr;  // it has ended, or its thread keeps it
+  running_ = nullptr;  // the save has ended, or its thread keeps it
   const std::string lost = IsExitRequested() ? DescribeLost() : "";
   if (!lost.empty()) logger_->Error(lost);
   is_exit_requested_ = nullptr;
@@ -474,7 +482,7 @@ absl::Status CheckpointSaverHook::SaveFilesBetweenUpdates(Session& session,
     return SaveFiles(session, step, /*is_between_updates=*/false);
   }
   return BetweenUpdates(0, [&]() -> absl::Status {
-    // The step may have advanced since.
+    // The step may have advanced since it was last read.
     ASSIGN_OR_RETURN(step, global_step_.Read(session));
     return SaveFiles(session, step, /*is_between_updates=*/true);
   });

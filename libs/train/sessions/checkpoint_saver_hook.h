@@ -1,7 +1,7 @@
-// CheckpointSaverHook saves checkpoints during training; TensorFlow's hook of
-// the same name. It saves when a session begins, whenever the timer is due, and
-// when training ends if the step has changed since. When a session begins, it
-// also writes the graph as text, graph.pbtxt, beside the checkpoints. Other
+// CheckpointSaverHook saves checkpoints during training, like TensorFlow's hook
+// of the same name. It saves when a session begins, whenever the timer is due,
+// and when training ends if the step has changed since. When a session begins,
+// it also writes the graph as text, graph.pbtxt, beside the checkpoints. Other
 // hooks see a run first: if one of them returns an error, the run's step is not
 // saved.
 //
@@ -10,15 +10,15 @@
 // asynchronous save runs concurrently with the runs, on a thread of the
 // coordinator: no run waits, and variables may be some steps apart unless the
 // saver has SaveConsistency::kStep. If an asynchronous save takes longer than
-// the timer, the next one starts when it has ended. The saves at the beginning
-// and at the end are always waited for. All saves write their files on such a
-// thread, so that a hung file system does not block the training thread
+// the timer, the next one starts when it has ended. Training always waits for
+// the saves at the beginning and at the end. All saves write their files on
+// such a thread, so that a hung file system does not block the training thread
 // forever.
 //
-// Updates that hooks make concurrently with the runs (synchronous replicas) are
-// held while a synchronous save runs, so that it contains no partial update.
-// During an asynchronous save they continue; with SaveConsistency::kStep they
-// are held there, too, while variables are marked.
+// Hooks may make updates concurrently with the runs (synchronous replicas).
+// These updates are delayed while a synchronous save runs, so that it contains
+// no partial update. During an asynchronous save they continue, except while
+// variables are marked for SaveConsistency::kStep.
 //
 // A failed save is logged and retried after waits of 1 s to 1 min, while
 // training continues. The error ends training if no save has succeeded for
@@ -67,34 +67,34 @@ class CheckpointSaverListener {
   virtual ~CheckpointSaverListener() = default;
   virtual absl::Status Begin();
   virtual absl::Status BeforeSave(Session& session, int64_t global_step);
-  // Returns true to stop training.
+  // Called after a save. Returns true to stop training.
   virtual absl::StatusOr<bool> AfterSave(Session& session, int64_t global_step);
   virtual absl::Status End(Session& session, int64_t global_step);
 };
 
 struct CheckpointSaverOptions {
   std::string checkpoint_dir;
-  // Exactly one of the two.
+  // Interval between saves; set exactly one.
   std::optional<absl::Duration> save_secs;
   std::optional<int64_t> save_steps;
-  // Exactly one of the two. The scaffold's saver exists once the scaffold is
-  // finalized.
+  // Saver to use; set exactly one. A scaffold's saver exists once the scaffold
+  // is finalized.
   std::shared_ptr<Saver> saver;
   std::shared_ptr<Scaffold> scaffold;
   std::string checkpoint_basename = "model.ckpt";
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners;
-  bool save_asynchronously = false;  // see above
+  bool save_asynchronously = false;  // see the comment at the top
   // Receives the graph, also as a MetaGraphDef, and an event for each
   // checkpoint; may be null.
   std::shared_ptr<SessionSummaryWriter> writer;
-  absl::Duration max_failing = absl::Hours(1);  // see above
+  absl::Duration max_failing = absl::Hours(1);  // see the comment at the top
   // Hooks that may make updates concurrently with the runs (see
   // SaveBetweenUpdates): the hooks of SyncReplicasOptimizers.
   // MonitoredTrainingSession and Estimators pass all their hooks.
   HookList updating_hooks;
-  const Clock* clock = nullptr;  // outlives it; null: the machine's
-  Logger* logger = nullptr;      // outlives it; null: lines on stderr
-  std::string latest_filename = "checkpoint";  // as SaveOptions'
+  const Clock* clock = nullptr;  // must outlive the hook; null: the machine's
+  Logger* logger = nullptr;      // must outlive the hook; null: stderr
+  std::string latest_filename = "checkpoint";  // see SaveOptions
   // Whether to write the graph beside checkpoints and into each MetaGraph.
   bool write_graph = true;
 };
@@ -103,11 +103,11 @@ class CheckpointSaverHook : public SessionRunHook {
  public:
   explicit CheckpointSaverHook(CheckpointSaverOptions options);
 
-  // Adds a listener to those of the options, unless it is there already. Must
-  // be called before Begin.
+  // Adds a listener, unless the options contain it already. Must be called
+  // before Begin.
   void AddListener(std::shared_ptr<CheckpointSaverListener> listener);
-  // Uses `hooks`, except savers, as updating_hooks if the options name none.
-  // Must be called before Begin.
+  // Uses `hooks`, except saver hooks, as updating_hooks if the options have
+  // none. Must be called before Begin.
   void SetUpdatingHooks(const HookList& hooks);
 
   absl::Status Begin(const Scope& scope) override;
@@ -116,7 +116,7 @@ class CheckpointSaverHook : public SessionRunHook {
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
-  // Saves when due, as after a run.
+  // Saves if a save is due, like after a run.
   absl::StatusOr<Others> PollOtherPrograms(Session& session) override;
   absl::Status End(Session& session) override;
   void BeforeSessionDestroyed() override;
@@ -126,7 +126,7 @@ class CheckpointSaverHook : public SessionRunHook {
   absl::StatusOr<Saver*> FindSaver() const;
   absl::Status WriteGraph(Session& session);
   absl::Status WriteGraphTo(FileSystem& files);
-  // The result of a save and of its listeners.
+  // Outcome is the result of a save and of its listeners.
   struct Outcome {
     absl::Status saved;
     absl::Status listeners;
@@ -134,18 +134,19 @@ class CheckpointSaverHook : public SessionRunHook {
     // training.
     bool hangs = false;
   };
-  // A save that runs on a thread, or has ended without being examined yet.
+  // Running is a save that runs on a thread, or has ended but has not been
+  // examined yet.
   struct Running;
   Outcome Save(Session& session, int64_t step);
   Outcome SaveFirst(Session& session, int64_t step);
-  // Saves and notifies listeners. `save_files` sets the step to the one that it
+  // Saves and notifies listeners. `save_files` sets `step` to the step that it
   // has saved.
   Outcome SaveAndNotify(Session& session, int64_t step,
                         absl::FunctionRef<Outcome(int64_t& step)> save_files);
   std::shared_ptr<Running> NewRunning(int64_t step) const;
   Outcome SaveFilesAndWait(Session& session, int64_t& step);
   absl::Status SaveFilesBetweenUpdates(Session& session, int64_t& step);
-  // Calls `save` while the hooks from number `next` on hold their updates.
+  // Calls `save` while the hooks from index `next` on delay their updates.
   absl::Status BetweenUpdates(size_t next,
                               absl::FunctionRef<absl::Status()> save);
   absl::Status SaveFiles(Session& session, int64_t step,
@@ -153,27 +154,28 @@ class CheckpointSaverHook : public SessionRunHook {
   absl::Status NotifySaved(Session& session, int64_t step);
   void SaveDuringSteps(Session& session, int64_t step);
   bool IsDue(int64_t step) const;
-  // Returns the error that ends training, if one does.
+  // Returns the error that ends training; OK if training continues.
   absl::Status HandleOutcome(const Outcome& outcome, int64_t step);
-  // HandleOutcome for a save that is still running, if none has succeeded since
-  // `since`; logs at the given interval.
+  // Does the same as HandleOutcome for a save that is still running. The time
+  // without a successful save counts from `since`. Logs the running save at the
+  // given interval.
   absl::Status HandleLongSave(Running& running, absl::Time since,
                               absl::Duration between_lines);
-  // Waits until the save has ended, or ends training.
+  // Waits until the save has ended. Returns an error if training must end.
   absl::Status WaitFor(Running& running);
-  // Waits for the running save. Returns the error of its listeners only,
-  // because a failed save is retried.
+  // Waits for the running save. Returns only an error of its listeners, because
+  // a failed save is retried.
   absl::Status WaitForSave();
-  // Saves unless this step is saved already; returns the step.
+  // Saves the last step unless it is saved already. Returns the step.
   absl::StatusOr<int64_t> SaveLast(Session& session);
-  // Whether a last save that has failed `tries` times, first at `since`, is
-  // retried.
+  // Returns whether to retry a last save that has failed `tries` times, first
+  // at `since`.
   bool TriesAgain(int tries, absl::Time since, absl::Time now) const;
   bool IsExitRequested() const {
     return is_exit_requested_ && is_exit_requested_();
   }
-  // Names the steps that no checkpoint contains; empty if this hook has seen
-  // none.
+  // Returns a text that names the steps that no checkpoint contains; empty if
+  // this hook has not seen such steps.
   std::string DescribeLost() const;
 
   // Listeners and updating hooks are stored separately.
@@ -188,22 +190,24 @@ class CheckpointSaverHook : public SessionRunHook {
   LocalFileSystem local_files_;
   GlobalStepReader global_step_;
   std::optional<Scope> scope_;
-  Coordinator* coordinator_ = nullptr;  // of the session that is there
+  Coordinator* coordinator_ = nullptr;  // coordinator of the current session
   std::shared_ptr<Running> running_;
-  // Set from a failed save until the next success.
+  // Failing is set from a failed save until the next successful save.
   struct Failing {
     absl::Time since;
     absl::Time next_try;
-    absl::Duration wait;  // after that
+    absl::Duration wait;  // wait after the last failure
   };
   std::optional<Failing> failing_;
-  // When the last session ended; unset while there is one.
+  // When the last session ended; not set while a session exists.
   std::optional<absl::Time> session_went_;
-  bool has_begun_ = false;                   // the first session has saved
-  int64_t seen_step_ = -1;                   // about the last one that has run
-  std::function<bool()> is_exit_requested_;  // of a session; may be null
-  std::atomic<int64_t> saved_step_{-1};      // the last one
-  std::atomic<bool> stop_requested_{false};  // by a listener
+  // Whether the first session has saved.
+  bool has_begun_ = false;
+  int64_t seen_step_ = -1;                   // step near the last run
+  std::function<bool()> is_exit_requested_;  // from a session; may be null
+  std::atomic<int64_t> saved_step_{-1};      // step of the last save
+  // Whether a listener requested a stop.
+  std::atomic<bool> stop_requested_{false};
 };
 
 }  // namespace weft::train

@@ -12,7 +12,8 @@
 namespace weft::train {
 namespace {
 
-// Threads wait for each other, so each must get a thread at once.
+// Creates a scheduler that starts a thread for each function at once, because
+// the functions wait for each other.
 std::unique_ptr<Scheduler> OwnScheduler(const Clock& clock) {
   return NewThreadScheduler(
       clock, {.compute_threads = 1,
@@ -42,7 +43,7 @@ Coordinator::~Coordinator() {
 
 void Coordinator::Start(std::string name,
                         absl::AnyInvocable<absl::Status()> body) {
-  // Without threads, nothing would run it.
+  // Without threads, nothing would run the function, so this is an error.
   if (absl::Status threads = ThreadsStatus(scheduler_); !threads.ok()) {
     return RequestStop(Append(threads, absl::StrCat("to run ", name)));
   }
@@ -55,7 +56,8 @@ void Coordinator::Start(std::string name,
   scheduler_.Schedule(Pool::kBlocking,
                       [this, number, body = std::move(body)]() mutable {
                         const absl::Status status = body();
-                        body = nullptr;  // a waiter may destroy its captures
+                        // A waiting thread may destroy its captures.
+                        body = nullptr;
                         Ended(number, status);
                       });
 }
@@ -79,7 +81,8 @@ void Coordinator::RequestStopLocked(const absl::Status& why) {
   if (!absl::c_linear_search(options_.clean_stop_codes, why.code())) why_ = why;
 }
 
-// Called under the lock, which a waiter takes before it continues.
+// Must be called while the lock is held. Woken threads take the lock before
+// they continue.
 void Coordinator::NotifyWaiters() {
   for (Event* waiter : waiters_) waiter->Set();
 }

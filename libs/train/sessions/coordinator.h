@@ -1,4 +1,4 @@
-// Coordinator stops a group of threads together; tf.train.Coordinator.
+// Coordinator stops a group of threads together, like tf.train.Coordinator.
 //
 //   train::Coordinator coordinator;
 //   coordinator.Start("reader", [&]() -> absl::Status {
@@ -14,7 +14,7 @@
 // only request the stop.
 //
 // Threads: all methods may be called from any thread, also from started
-// threads, except Join and the destructor, which wait for those.
+// threads, except Join and the destructor, which wait for the started threads.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_COORDINATOR_H_
 #define WEFT_LIBS_TRAIN_SESSIONS_COORDINATOR_H_
 
