@@ -195,7 +195,7 @@ class GlobalStepWaiterHook : public SessionRunHook {
 
  private:
   absl::Status Wait(const SessionRunContext& context);
-  // Waits for the time `left`. Returns false if training is to end.
+  // Waits for the time `left`. Returns true at once if training is to end.
   bool PauseUnlessStopped(const SessionRunContext& context,
                           absl::Duration left);
 

@@ -50,7 +50,7 @@ struct CoordinatorOptions {
 struct JoinOptions {
   // How long threads may take to end after a stop request.
   absl::Duration stop_grace_period = absl::Minutes(2);
-  // If true, threads that still run afterwards are ignored.
+  // If true, threads that still run after the grace period are ignored.
   bool ignore_live_threads = false;
 };
 
@@ -73,10 +73,11 @@ class Coordinator {
   void RequestStop(absl::Status why = absl::OkStatus())
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool ShouldStop() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // The error of the stop request that Join would return; OK without a stop, or
-  // for a stop without error.
+  // Returns the error of the stop request, which Join would return. OK if no
+  // stop was requested, or the stop has no error.
   absl::Status requested_error() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether a stop was requested within `timeout`.
+  // Waits for a stop request, for at most `timeout`. Returns whether a stop was
+  // requested.
   bool WaitForStop(absl::Duration timeout = absl::InfiniteDuration())
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -85,15 +86,16 @@ class Coordinator {
   // threads that still run, if any.
   absl::Status Join(const JoinOptions& options = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // CoordinatorOptions::is_exit_requested.
+  // Returns CoordinatorOptions::is_exit_requested.
   const std::function<bool()>& is_exit_requested() const {
     return options_.is_exit_requested;
   }
-  // The clock of all waits. Lives as long as the coordinator.
+  // Returns the clock that all waits use. It lives as long as the coordinator.
   const Clock& clock() const { return scheduler_.clock(); }
-  // Returns an event, on that clock, to wait for work of a started thread.
+  // Returns an event on clock(), for waiting for the work of a started thread.
   std::unique_ptr<Event> NewEvent() { return scheduler_.NewEvent(); }
-  // Names of the running threads, separated by commas; empty if all have ended.
+  // Returns the names of the running threads, separated by commas; empty if all
+  // have ended.
   std::string RunningThreads() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Clears the stop and its error, so that other threads can be started.
   void ClearStop() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -104,7 +106,8 @@ class Coordinator {
   void RequestStopLocked(const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotifyWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The change to wait for: a stop, the end of all threads, or either.
+  // Change is what a caller waits for: a stop, the end of all threads, or
+  // either.
   enum class Change { kStop, kEnd, kAny };
   bool HasCome(Change change) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Returns false if `timeout` expires first.
@@ -116,11 +119,12 @@ class Coordinator {
   mutable absl::Mutex mutex_;
   bool should_stop_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status why_ ABSL_GUARDED_BY(mutex_);
-  // Names of the running threads, by number.
+  // Names of the running threads, by the number of the thread.
   std::map<uint64_t, std::string> running_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<Event*> waiters_ ABSL_GUARDED_BY(mutex_);  // told of any change
-  // Declared last: its destructor waits for the threads.
+  std::vector<Event*> waiters_ ABSL_GUARDED_BY(mutex_);  // set on any change
+  // Declared last, because its destructor waits for the threads, which use the
+  // other members.
   const std::unique_ptr<Scheduler> own_scheduler_;
   Scheduler& scheduler_;
 };

@@ -70,7 +70,7 @@ TEST(CoordinatorTest, FirstErrorIsReturned) {
   EXPECT_THAT(coordinator.Join(), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// Errors after a requested stop are consequences of it.
+// Errors after a requested stop are consequences of that stop.
 TEST(CoordinatorTest, ErrorsAfterStopAreIgnored) {
   Coordinator coordinator;
   coordinator.RequestStop();
@@ -99,7 +99,7 @@ TEST(CoordinatorTest, RestartsAfterClearStop) {
   EXPECT_OK(coordinator.Join());
 }
 
-// On simulated time.
+// The coordinator runs on simulated time.
 class CoordinatorTimeTest : public testing::Test {
  protected:
   CoordinatorTimeTest() : coordinator_({.scheduler = &scheduler_}) {}

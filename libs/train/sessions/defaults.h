@@ -1,5 +1,5 @@
-// Defaults for options that name a logger or a scheduler: the given object, or
-// one that the owner of the options creates.
+// Defaults for options with a logger or a scheduler: the given object, or a new
+// one if the option is null.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_DEFAULTS_H_
 #define WEFT_LIBS_TRAIN_SESSIONS_DEFAULTS_H_
 
@@ -12,11 +12,11 @@
 
 namespace weft::train {
 
-// DefaultLogger is the given logger, or one of its own. Threads: as the
-// logger's.
+// DefaultLogger is the given logger, or a new one that it owns. It is as
+// thread-safe as the logger.
 class DefaultLogger {
  public:
-  // `given` must outlive this; null: log to stderr.
+  // `given` must outlive this object; null: log to stderr.
   explicit DefaultLogger(Logger* given)
       : own_(given == nullptr ? NewConsoleLogger("train") : nullptr),
         logger_(given == nullptr ? *own_ : *given) {}
@@ -29,11 +29,11 @@ class DefaultLogger {
   Logger& logger_;
 };
 
-// DefaultScheduler is the given scheduler, or one of its own, used for waits.
-// Threads: as the scheduler's.
+// DefaultScheduler is the given scheduler, or a new one that it owns, used for
+// waits. It is as thread-safe as the scheduler.
 class DefaultScheduler {
  public:
-  // `given` must outlive this; null: a scheduler of its own, on the system
+  // `given` must outlive this object. Null: a new scheduler on the system
   // clock.
   explicit DefaultScheduler(Scheduler* given)
       : own_(given == nullptr
@@ -44,7 +44,7 @@ class DefaultScheduler {
 
   Scheduler* operator->() const { return &scheduler_; }
   absl::Time Now() const { return scheduler_.clock().Now(); }
-  // The event is never set, so this sleeps.
+  // The event is never set, so WaitUntil only sleeps.
   void Sleep(absl::Duration duration) const {
     scheduler_.NewEvent()->WaitUntil(Now() + duration);
   }

@@ -12,8 +12,8 @@
 namespace weft::train {
 namespace {
 
-// How long a session may take to close: all its waits are cancelled, except
-// those for files.
+// How long a session may take to close. All its waits are cancelled, except
+// waits for files.
 constexpr absl::Duration kLongestClose = absl::Minutes(2);
 
 absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
@@ -32,8 +32,8 @@ absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
   return absl::OkStatus();
 }
 
-// TensorFlow's rules: the longest given timeout, and the union of requested
-// metadata.
+// Combines options by TensorFlow's rules: the longest given timeout, and the
+// union of requested metadata.
 void AddOptions(const RunOptions& options, RunOptions& all) {
   all.trace_level = std::max(all.trace_level, options.trace_level);
   all.output_partition_graphs |= options.output_partition_graphs;
@@ -118,8 +118,8 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
   }
   RETURN_IF_ERROR(coordinator_->requested_error());
   auto results = RunOnce(args, metadata);
-  // The error of a failed thread is the cause; the run only reports that its
-  // input did not arrive, or that the session was closed.
+  // If a thread has failed, its error is the cause. The run only reports that
+  // its input did not arrive, or that the session was closed.
   const absl::Status cause = coordinator_->requested_error();
   if (results.ok() || cause.ok() || IsSessionLost(results.status())) {
     return results;
@@ -160,7 +160,7 @@ absl::Status HookedSession::CloseSession(Logger& logger) {
   }
   logger.Error(absl::StrCat(
       "The session has not ended after ", absl::FormatDuration(kLongestClose),
-      " and is not waited for any longer. Look whether files of its tasks "
+      ", so it is abandoned. Check whether file systems of its tasks "
       "hang."));
   return absl::OkStatus();
 }
@@ -182,7 +182,7 @@ absl::Status HookedSession::Close(absl::Duration stop_grace_period,
 }
 
 void HookedSession::Abandon(absl::Duration stop_grace_period, Logger& logger) {
-  CloseSession(logger).IgnoreError();  // it is lost
+  CloseSession(logger).IgnoreError();  // the session is lost
   JoinThreads(stop_grace_period, logger).IgnoreError();
   NotifySessionDestroyed();
 }

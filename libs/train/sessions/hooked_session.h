@@ -1,8 +1,9 @@
 // HookedSession is one session of a MonitoredSession with its coordinator and
 // queue runners. It calls hooks around runs, until the session is lost or
-// closed. TensorFlow: _CoordinatedSession(_HookedSession(session)).
+// closed. It corresponds to TensorFlow's
+// _CoordinatedSession(_HookedSession(session)).
 //
-// Threads: one at a time.
+// Threads: only one call at a time is allowed.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_HOOKED_SESSION_H_
 #define WEFT_LIBS_TRAIN_SESSIONS_HOOKED_SESSION_H_
 
@@ -29,7 +30,7 @@ class HookedSession {
   HookedSession(std::unique_ptr<Session> session, HookList hooks,
                 Scheduler* scheduler, std::function<bool()> is_exit_requested);
   // REQUIRES: Close or Abandon was called, and has_threads() is false, because
-  // threads use members of this.
+  // threads use members of this object.
   ~HookedSession();
 
   Session& session() { return *session_; }
@@ -43,27 +44,29 @@ class HookedSession {
   absl::StatusOr<std::vector<Tensor>> Run(const SessionRunArgs& args,
                                           RunMetadata* metadata = nullptr);
 
-  // Whether a hook or a thread of the coordinator has requested a stop.
+  // Returns whether a hook or a thread of the coordinator has requested a stop.
   bool ShouldStop() const { return should_stop_ || coordinator_->ShouldStop(); }
   void RequestStop() { should_stop_ = true; }
-  // Whether a hook or the step function has requested the stop.
+  // Returns whether a hook or the step function has requested the stop.
   bool is_stopped_by_hook() const { return should_stop_; }
-  // Whether AfterRun of a hook that saves nothing failed after the last run,
-  // other than by the end of the input: that step must not be saved.
+  // Returns whether, after the last run, AfterRun of a hook that saves nothing
+  // has failed, other than by the end of the input. The values of that step
+  // must not be saved.
   bool is_last_step_rejected() const { return is_last_step_rejected_; }
 
-  // Ends the threads, then the session; returns the first error of a thread.
+  // Ends the threads, then the session. Returns the first error of a thread.
   // Threads that have not ended after the grace period are named in the log and
   // abandoned. A session that has not ended after two minutes is abandoned,
   // too: it waits for steps on its own task, which may wait for a hung file
   // system.
   absl::Status Close(absl::Duration stop_grace_period, Logger& logger);
-  // Close for a lost session: the session ends before threads are stopped,
-  // because they may wait for runs that never end. Their actions on a stop,
-  // such as closing a queue that outlives the session, must not happen either.
-  // Their errors are ignored as consequences of the loss.
+  // Closes a lost session. The session ends before the threads are stopped,
+  // because they may wait for runs that never end. What they do on a stop, such
+  // as closing a queue that outlives the session, must not happen either. Their
+  // errors are ignored as consequences of the loss.
   void Abandon(absl::Duration stop_grace_period, Logger& logger);
-  // Whether coordinator threads still run, or the session is still closing.
+  // Returns whether coordinator threads still run, or the session is still
+  // closing.
   bool has_threads() const {
     return !coordinator_->RunningThreads().empty() ||
            (closing_ != nullptr && !closing_->done->IsSet());
@@ -72,7 +75,8 @@ class HookedSession {
  private:
   struct Asked {
     SessionRunArgs all;
-    std::vector<size_t> num_fetches;  // of the caller, then of each hook
+    // Number for the caller, then for each hook.
+    std::vector<size_t> num_fetches;
   };
   absl::StatusOr<Asked> AskHooks(SessionRunContext& context);
   absl::Status CallAfterRun(SessionRunContext& context, const Asked& asked,
@@ -81,13 +85,13 @@ class HookedSession {
   absl::StatusOr<std::vector<Tensor>> RunOnce(const SessionRunArgs& args,
                                               RunMetadata* metadata);
   absl::Status JoinThreads(absl::Duration stop_grace_period, Logger& logger);
-  // Returns the status of closing the session, if it arrives in time.
+  // Closes the session. Returns its status if that arrives in time.
   absl::Status CloseSession(Logger& logger);
-  // Closing of the session on a thread of its scheduler; the thread uses no
-  // member of this object after `done` is set.
+  // Closing is the closing of the session on a thread of its scheduler. The
+  // thread does not use members of HookedSession after `done` is set.
   struct Closing {
     std::unique_ptr<Event> done;
-    absl::Status status;  // once done is set
+    absl::Status status;  // valid once `done` is set
   };
   void NotifySessionDestroyed();
 
@@ -96,8 +100,9 @@ class HookedSession {
   const std::function<bool()> is_exit_requested_;
   bool should_stop_ = false;
   bool is_last_step_rejected_ = false;
-  std::shared_ptr<Closing> closing_;  // null: nobody has closed it
-  // Its destructor waits for threads that use the session and hooks.
+  std::shared_ptr<Closing> closing_;  // null: not closed yet
+  // The destructor of the coordinator waits for threads that use the session
+  // and hooks.
   const std::unique_ptr<Coordinator> coordinator_;
 };
 

@@ -16,23 +16,24 @@ namespace weft::train {
 namespace {
 
 // Time limit, for all hooks together, for reporting the end of training to
-// other programs, which may be gone.
+// other programs, which may have ended.
 constexpr absl::Duration kMaxNotifyTime = absl::Minutes(1);
 
-// Time limit for retrying the end after a stop request, because the tasks may
-// have been asked to stop, too: a briefly lost connection is back by then.
+// Time limit for retrying End of the hooks after a stop request. It is short,
+// because the tasks may have been asked to stop, too. A connection that is lost
+// briefly is back by then.
 constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
 
-// Interval between checks whether others still train.
+// Interval of checks whether other programs still train.
 constexpr absl::Duration kBetweenLooksAtOthers = absl::Milliseconds(250);
 
-// Timeout of reads of the global step that are not essential.
+// Timeout for reading the global step where the value is not essential.
 constexpr absl::Duration kStepReadTimeout = absl::Seconds(5);
 
-// A session that lasts this long was not lost by its own actions.
+// If a session lasts this long, its own actions are not the cause of its loss.
 constexpr absl::Duration kStableTime = absl::Minutes(1);
 
-// Returns a number between a half and one.
+// Returns a random number between 0.5 and 1.
 double Jitter(Random& random) {
   constexpr int kBits = 53;
   const auto part = static_cast<double>(random.Next() >> (64 - kBits));
@@ -84,12 +85,13 @@ absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredSession::Create(
   absl::Status status = session->Begin(scope);
   if (status.ok()) status = session->EnsureSession();
   if (status.ok()) return session;
-  session->is_closed_ = true;  // nothing to end
+  session->is_closed_ = true;  // there is nothing to end
   return status;
 }
 
 MonitoredSession::~MonitoredSession() {
-  // The program may return for its own reasons.
+  // The program may leave the scope for its own reasons, so this counts as a
+  // stop request.
   if (!is_closed_) RequestStop();
   const absl::Status status = is_closed_ ? last_run_ : Close(last_run_);
   if (!status.ok() && status != last_run_) {
@@ -97,7 +99,7 @@ MonitoredSession::~MonitoredSession() {
         "The monitored session was closed with an error: ", status.ToString()));
   }
   Release(nullptr);
-  // Objects used by a thread that never ends are never freed.
+  // Objects that are used by a thread that never ends are never freed.
   for (auto& session : left_behind_) static_cast<void>(session.release());
 }
 
@@ -217,14 +219,15 @@ void MonitoredSession::DropSession(const absl::Status& why) {
   Release(std::exchange(live_, nullptr));
 }
 
-// Otherwise one run could succeed in each session, and the next lose it,
-// forever.
+// Resets recovery only if the session has lasted long enough. Otherwise, one
+// run could succeed in each session and the next run lose it, forever.
 void MonitoredSession::RunHasSucceeded() {
   if (!first_loss_.has_value()) return;
   if (scheduler_.Now() - live_since_ >= kStableTime) NoteProgress();
 }
 
-// If the step cannot be read, runs will report the cause.
+// Returns the global step. If it cannot be read, returns null, because runs
+// will report the cause.
 std::optional<int64_t> MonitoredSession::ReadStep() {
   if (!global_step_) return std::nullopt;
   const auto fetched = live_->session().Run(
@@ -244,7 +247,8 @@ void MonitoredSession::CheckRecoveredStep() {
   }
 }
 
-// The whole time may have been one run that waited for others.
+// Resets recovery if the session lasted as long as recovery may take, because
+// all that time may have been one run that waited for others.
 void MonitoredSession::CheckRecoveryTime() {
   const absl::Duration life = scheduler_.Now() - live_since_;
   if (life >= std::max(kStableTime, options_.recovery.max_recovery)) {
@@ -285,8 +289,8 @@ bool MonitoredSession::IsStopRequested() const {
 }
 
 bool MonitoredSession::ShouldStop() {
-  // A step function keeps its session. A hook may be called while there is
-  // none.
+  // A step function keeps its session, and a hook may be called while there is
+  // no session. So only the state is read.
   if (is_in_use_) {
     return input_has_ended_ || IsStopRequested() ||
            (live_ != nullptr && live_->ShouldStop());
@@ -361,7 +365,8 @@ absl::Status MonitoredSession::RunStepFn(
   return last_run_;
 }
 
-// Other programs must not save its values in shared variables.
+// Reports that a hook has rejected the last step, so that other programs do not
+// save the step's values, which may be in shared variables.
 void MonitoredSession::NotifyLastStepRejected() {
   if (live_ == nullptr || !live_->is_last_step_rejected()) return;
   for (const auto& hook : options_.hooks) {
@@ -383,14 +388,15 @@ absl::Status MonitoredSession::EndHooks() {
   return absl::OkStatus();
 }
 
-// A new session would begin at the last checkpoint, before the end.
+// Calls End of a hook. The session is not replaced if it is lost, because a new
+// session would begin at the last checkpoint, before the end.
 absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   const absl::Time deadline = scheduler_.Now() + kLongestLeaving;
   while (true) {
     const absl::Status status = hook.End(live_->session());
     if (status.ok()) return status;
-    // The requested error came first, and may have closed the session: a hook's
-    // error is less specific.
+    // The error of the stop request came first, and may have closed the
+    // session, so a hook's error is less specific.
     const absl::Status cause = live_->coordinator().requested_error();
     if (!cause.ok()) return IsSessionLost(cause) ? LostAtTheEnd(cause) : cause;
     if (!options_.recovery.should_recover || !absl::IsUnavailable(status)) {
@@ -406,8 +412,8 @@ absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   }
 }
 
-// False if another program continues the training. Must be called before the
-// end is saved: others may bring training to its end later.
+// Returns false if another program continues the training. Must be called
+// before the last save, because others may end the training later.
 bool MonitoredSession::HasTrainingEnded() {
   if (input_has_ended_ || live_->is_stopped_by_hook() || !IsStopRequested()) {
     return true;
@@ -428,8 +434,8 @@ absl::Status MonitoredSession::CreateNotifySession() {
   return absl::OkStatus();
 }
 
-// Uses the existing session, even a lost one: most hooks report nothing and
-// need no new session.
+// Notifies with the existing session, even a lost one, because most hooks
+// report nothing and need no new session.
 absl::Status MonitoredSession::TryNotify(SessionRunHook& hook,
                                          bool& needs_session) {
   if (needs_session) RETURN_IF_ERROR(CreateNotifySession());
@@ -437,15 +443,16 @@ absl::Status MonitoredSession::TryNotify(SessionRunHook& hook,
                        IsSessionLost(live_->coordinator().requested_error());
   const absl::Status status = hook.TrainingHasEnded(
       notify_session_ != nullptr ? *notify_session_ : live_->session());
-  // ABORTED: a task has forgotten the session, and will not accept it again.
+  // ABORTED means that a task has forgotten the session, and will not accept it
+  // again.
   needs_session = !status.ok() && (is_lost || absl::IsAborted(status));
   if (!needs_session || IsSessionLost(status)) return status;
   return absl::UnavailableError(status.message());
 }
 
-// Retries, because other programs may wait for it: a lost connection may come
-// back, and a new session replaces a lost one. Hooks are not notified of the
-// new session, because they have ended.
+// Reports the end of training, with retries, because other programs may wait
+// for the report. A lost connection may come back, and a new session replaces a
+// lost one. Hooks are not notified of the new session, because they have ended.
 absl::Status MonitoredSession::NotifyTrainingEnded(SessionRunHook& hook) {
   bool needs_session = false;
   while (true) {
@@ -485,18 +492,20 @@ absl::StatusOr<bool> MonitoredSession::PollOthers() {
   return train_on && !HasThreadFailed();
 }
 
-// A thread's error at the end of training: the work until then is saved, and
-// Close returns the error. The end of the input, read by a thread, is not an
-// error. Neither is a lost session: the next call of a hook reports it, too.
+// Returns whether a thread failed at the end of training. Then the work so far
+// is saved, and Close returns the error. Neither the end of the input, read by
+// a thread, nor a lost session counts: the next call of a hook reports a lost
+// session, too.
 bool MonitoredSession::HasThreadFailed() const {
   const absl::Status error = live_->coordinator().requested_error();
   if (error.ok() || absl::IsOutOfRange(error)) return false;
   return !MayRecover(error);
 }
 
-// After a stop request it does not wait, but checks once whether others still
-// train. If a hook has rejected the last step, whose values may be in the
-// variables, it must not wait, because nothing may be saved meanwhile.
+// Waits until other programs have ended. After a stop request, only checks once
+// whether others still train. If a hook has rejected the last step, whose
+// values may be in the variables, it must not wait, because nothing may be
+// saved meanwhile.
 absl::Status MonitoredSession::AwaitOthers() {
   while (input_has_ended_) {
     RETURN_IF_ERROR(SessionToEnd());
@@ -514,7 +523,8 @@ absl::Status MonitoredSession::AwaitOthers() {
     } else if (!MayRecover(train_on.status())) {
       return train_on.status();
     } else {
-      // Others wait for the chief to restore their variables.
+      // The session must be replaced, because other programs wait for the chief
+      // to restore their variables.
       loss_at_the_end_ = train_on.status();
       DropSession(train_on.status());
       RETURN_IF_ERROR(BackOff(train_on.status()));
@@ -523,8 +533,9 @@ absl::Status MonitoredSession::AwaitOthers() {
   return absl::OkStatus();
 }
 
-// If the session was lost before its step could be read, training had reached
-// at least one step more than the checkpoint at which the next session begins.
+// Records the greatest step. If the session was lost before its step could be
+// read, training had reached at least one step more than the checkpoint at
+// which the next session begins.
 void MonitoredSession::NoteStep() {
   const std::optional<int64_t> step = ReadStep();
   if (!step.has_value()) return;
@@ -544,8 +555,8 @@ absl::Status MonitoredSession::CheckThatNoStepIsMissing() {
   return LostAtTheEnd(loss_at_the_end_);
 }
 
-// After a stop request no new session is created: it would begin at the last
-// checkpoint, with nothing to end.
+// Returns OK if there is a session to end. After a stop request no new session
+// is created: it would begin at the last checkpoint, with nothing to end.
 absl::Status MonitoredSession::SessionToEnd() {
   if (live_ == nullptr && IsStopRequested() && !loss_.ok()) return loss_;
   return EnsureSession();
@@ -583,7 +594,8 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   Release(std::exchange(live_, nullptr));
   if (!status.ok() || absl::IsOutOfRange(ended)) return status;
   if (!MayRecover(ended)) return ended;
-  // Losses of a thread do not matter any more: all hooks have ended.
+  // A session lost by a thread does not matter any more, because all hooks have
+  // ended.
   logger_->Warning(
       absl::StrCat("A thread failed while training ended: ", ended.ToString()));
   return absl::OkStatus();

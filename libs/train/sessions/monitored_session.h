@@ -1,6 +1,7 @@
 // MonitoredSession is a fault-tolerant session for training: it initializes or
 // restores variables, calls hooks around each run, and recovers by itself when
-// a task of the cluster is lost; TensorFlow's tf.train.MonitoredSession.
+// a task of the cluster is lost. It corresponds to TensorFlow's
+// tf.train.MonitoredSession.
 //
 //   ASSIGN_OR_RETURN(auto session, train::MonitoredTrainingSession(root, {
 //       .master = server->target(), .is_chief = task_index == 0,
@@ -14,15 +15,15 @@
 // then on: runs return FAILED_PRECONDITION.
 //
 // A run that fails with UNAVAILABLE or ABORTED is retried in a new session,
-// whose variables are restored from the last checkpoint (initialized anew
-// without one; other workers wait for the chief, and use the variables as they
-// are). This is invisible to the caller; a run that was counted already may run
-// twice, as in TensorFlow. Between attempts the session waits, up to
-// max_backoff. It gives up after max_recovery without progress. Progress is a
-// run that succeeded in a session that has lasted for a minute, a session that
-// began at a greater global step than the first one after the loss (so a
-// checkpoint was saved, or others train), or a session that lasted for
-// max_recovery itself.
+// whose variables are restored from the last checkpoint. Without a checkpoint
+// they are initialized again. Workers other than the chief wait for the chief,
+// and use the variables as they are. This is invisible to the caller; a run
+// that was counted already may run twice, as in TensorFlow. Between attempts
+// the session waits, up to max_backoff. It gives up after max_recovery without
+// progress. Progress is a run that succeeded in a session that has lasted for a
+// minute, a session that began at a greater global step than the first one
+// after the loss (so a checkpoint was saved, or others train), or a session
+// that lasted for max_recovery itself.
 //
 // A chief whose input has ended waits as long as other programs continue to
 // train, as reported by its hooks (SessionRunHook::PollOtherPrograms); Close
@@ -44,7 +45,8 @@
 // wait for other programs; End of the hooks is called, so that the work until
 // then is saved.
 //
-// Threads: one at a time, except RequestStop. All methods block.
+// Threads: only one call at a time is allowed, except of RequestStop. All
+// methods block.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_MONITORED_SESSION_H_
 #define WEFT_LIBS_TRAIN_SESSIONS_MONITORED_SESSION_H_
 
@@ -74,7 +76,7 @@ struct RecoveryOptions {
   // If false, Run returns UNAVAILABLE and ABORTED like other errors.
   bool should_recover = true;
   // Waits between attempts grow from initial_backoff to max_backoff, with
-  // jitter. REQUIRES: both positive.
+  // jitter. REQUIRES: both values are positive.
   absl::Duration initial_backoff = absl::Milliseconds(50);
   absl::Duration max_backoff = absl::Seconds(1);
   // Maximum time without progress before the error is returned. The last
@@ -90,18 +92,21 @@ struct MonitoredSessionOptions {
   // closed session and the hooks.
   absl::Duration stop_grace_period = absl::Minutes(2);
   RecoveryOptions recovery;
-  // Returns true to end training as if a hook had requested it. It is called
-  // between runs, during the wait for a session and, on a coordinator thread,
-  // while a run of synchronous replicas waits for others. May be null.
+  // Returns true to end training as if a hook had requested a stop. Called
+  // between runs and during the wait for a session. While a run of synchronous
+  // replicas waits for others, it is called on a coordinator thread. May be
+  // null.
   std::function<bool()> stop_requested;
-  // Used for waits and for coordinator threads, which are then limited by its
-  // blocking pool. Must outlive the session. Null: own schedulers.
+  // Scheduler for waits and for coordinator threads, whose number is then
+  // limited by its blocking pool. Must outlive the session. Null: new
+  // schedulers are used.
   Scheduler* scheduler = nullptr;
-  Random* random = nullptr;  // outlives it; null: the system's
-  Logger* logger = nullptr;  // outlives it; null: lines on stderr
+  Random* random = nullptr;  // must outlive the session; null: the system's
+  Logger* logger = nullptr;  // must outlive the session; null: stderr
 };
 
-// A session and its associated objects, until it is lost or closed.
+// HookedSession is a session and its associated objects, until it is lost or
+// closed.
 class HookedSession;
 
 class MonitoredSession {
@@ -109,22 +114,22 @@ class MonitoredSession {
   static absl::StatusOr<std::unique_ptr<MonitoredSession>> Create(
       const Scope& scope, std::unique_ptr<SessionCreator> creator,
       MonitoredSessionOptions options);
-  // Closes, unless already closed, with the status of the last run, as after a
-  // stop request: other programs are not notified that training has ended,
-  // unless it has. Errors are logged.
+  // Closes the session, unless it is closed already, with the status of the
+  // last run. This counts as a stop request: other programs are not notified
+  // that training has ended, unless it has. Errors are logged.
   ~MonitoredSession();
 
-  // Whether a hook or RequestStop has requested a stop, a coordinator thread
-  // failed, or the input has ended. Creates a new session if a thread error
-  // shows that this one was lost.
+  // Returns whether a hook or RequestStop has requested a stop, a coordinator
+  // thread has failed, or the input has ended. If a thread's error shows that
+  // the session was lost, creates a new session.
   bool ShouldStop();
-  // May be called from any thread: the current run is the last one. Ends a wait
-  // for a new session; the run then returns the error.
+  // Requests that the current run is the last. Ends a wait for a new session;
+  // the run then returns the error. May be called from any thread.
   void RequestStop() { is_stop_requested_.store(true); }
 
-  // As Session::Run. FAILED_PRECONDITION after a stop requested by a hook, or
-  // after Close. OUT_OF_RANGE is the end of the input: ShouldStop is true then,
-  // and Close reports no error.
+  // Runs a step like Session::Run. FAILED_PRECONDITION after a stop requested
+  // by a hook, or after Close. OUT_OF_RANGE is the end of the input: ShouldStop
+  // is true then, and Close reports no error.
   absl::StatusOr<Tensor> Run(const Output& fetch) { return Run({}, fetch); }
   absl::StatusOr<Tensor> Run(const FeedList& feeds, const Output& fetch,
                              const RunOptions& options = {},
@@ -138,15 +143,15 @@ class MonitoredSession {
       const std::vector<Operation>& targets = {},
       const RunOptions& options = {}, RunMetadata* metadata = nullptr);
 
-  // The argument of RunStepFn's function.
+  // StepContext is the argument of RunStepFn's function.
   class StepContext {
    public:
-    // Runs in this session bypass the hooks.
+    // Returns the session. Its runs bypass the hooks.
     Session& session() const;
-    // As MonitoredSession::Run, but without retries by itself.
+    // Runs a step like MonitoredSession::Run, but without retries.
     absl::StatusOr<std::vector<Tensor>> RunWithHooks(
         const SessionRunArgs& args, RunMetadata* metadata = nullptr);
-    // ShouldStop is true afterwards.
+    // Requests a stop: ShouldStop is true afterwards.
     void RequestStop();
 
    private:
@@ -164,12 +169,13 @@ class MonitoredSession {
       absl::FunctionRef<absl::Status(StepContext& context)> step_fn);
 
   // Calls End of all hooks, unless `status` is an error that ended training
-  // (other than OUT_OF_RANGE); then ends the coordinator threads and the
-  // session. Returns `status`, or otherwise the first error on the way.
-  // FAILED_PRECONDITION if already closed.
+  // (other than OUT_OF_RANGE). Then ends the coordinator threads and the
+  // session. Returns `status` or, if that is OK, the first error of these
+  // calls. FAILED_PRECONDITION if the session is already closed.
   absl::Status Close(absl::Status status = absl::OkStatus());
 
-  // The underlying session; null after Close, and while it is lost.
+  // Returns the underlying session; null after Close, and while the session is
+  // lost.
   Session* raw_session();
 
  private:
@@ -180,15 +186,16 @@ class MonitoredSession {
   absl::StatusOr<std::unique_ptr<HookedSession>> NewSession();
   // Ensures that live_ has a session, retrying as needed.
   absl::Status EnsureSession();
-  // Calls `use` until it does not lose the session.
+  // Calls `use`, again with a new session each time the session is lost.
   absl::Status WithSession(
       absl::FunctionRef<absl::Status(HookedSession& live)> use);
   // Waits before the next attempt, longer each time.
   void Pause();
-  // As Pause; returns `why` if no attempt remains.
+  // Waits like Pause, but returns `why` if no attempt remains.
   absl::Status BackOff(const absl::Status& why);
   void RunHasSucceeded();
-  // Unset: the graph has no global step, or it could not be read.
+  // Returns the global step; null if the graph has no global step, or it could
+  // not be read.
   std::optional<int64_t> ReadStep();
   // Checks whether the new session starts at a greater step than the first one
   // after the loss.
@@ -197,17 +204,17 @@ class MonitoredSession {
   void CheckRecoveryTime();
   // Resets recovery: the next loss counts as the first.
   void NoteProgress();
-  // FAILED_PRECONDITION within a step function, a hook, or session creation:
-  // the session in use would be destroyed if it is lost, or creation would
-  // recurse.
+  // Returns FAILED_PRECONDITION within a step function, a hook, or session
+  // creation: the session in use would be destroyed if it is lost, or creation
+  // would recurse.
   absl::Status CheckNotInUse() const;
   // Marks the session as used by a public call, for the lifetime of the result.
   auto MarkInUse() {
     is_in_use_ = true;
     return absl::MakeCleanup([this] { is_in_use_ = false; });
   }
-  // FAILED_PRECONDITION if nodes were added since Begin: each run would ship
-  // them, and a concurrent save reads the graph.
+  // Returns FAILED_PRECONDITION if nodes were added since Begin: each run would
+  // send them to the tasks, and a concurrent save reads the graph.
   absl::Status CheckThatGraphIsFinal() const;
   void DropSession(const absl::Status& why);
   // Releases a session that was closed or abandoned.
@@ -217,12 +224,12 @@ class MonitoredSession {
   // Waits until no hook reports that others train, or a stop is requested.
   // Calls the hooks at least once if the input has ended.
   absl::Status AwaitOthers();
-  // Records how far others have trained, to compare with after a loss.
+  // Records how far other programs have trained, to compare with after a loss.
   void NoteStep();
-  // Returns an error if the session was lost after the end of the input, and no
-  // program has trained the lost steps again.
+  // Returns an error if the session was lost after the end of the input, unless
+  // another program has trained the lost steps again.
   absl::Status CheckThatNoStepIsMissing();
-  // Whether other programs still train; false ends the wait.
+  // Returns whether other programs still train; false ends the wait.
   absl::StatusOr<bool> PollOthers();
   bool HasThreadFailed() const;
   void NotifyLastStepRejected();
@@ -231,11 +238,11 @@ class MonitoredSession {
   bool HasTrainingEnded();
   void NotifyTrainingEnded();
   absl::Status NotifyTrainingEnded(SessionRunHook& hook);
-  // `needs_session`: whether the hook needs a new session because the previous
-  // one is lost; input and output.
+  // Calls the hook once. `needs_session` is input and output: whether the hook
+  // needs a new session because the previous session is lost.
   absl::Status TryNotify(SessionRunHook& hook, bool& needs_session);
   absl::Status CreateNotifySession();
-  // Whether a new session may replace one lost by such an error.
+  // Returns whether a new session may replace a session lost by such an error.
   bool MayRecover(const absl::Status& status) const {
     return options_.recovery.should_recover && IsSessionLost(status);
   }
@@ -248,16 +255,17 @@ class MonitoredSession {
   const std::unique_ptr<Random> own_random_;
   Random& random_;
   std::atomic<bool> is_stop_requested_{false};
-  std::unique_ptr<HookedSession> live_;  // null: lost or closed
+  std::unique_ptr<HookedSession> live_;  // null: the session is lost or closed
   // Sessions with threads that did not end in time.
   std::vector<std::unique_ptr<HookedSession>> left_behind_;
   bool is_closed_ = false;
   bool is_in_use_ = false;  // see MarkInUse
   bool input_has_ended_ = false;
-  // A stop was requested while others train: they continue the training.
+  // Whether a stop was requested while other programs train, which continue the
+  // training.
   bool leaves_others_ = false;
-  // Reports the end of training to others if live_ was lost after the end of
-  // the hooks.
+  // Session for reporting the end of training to other programs, if live_ was
+  // lost after the end of the hooks.
   std::unique_ptr<Session> notify_session_;
   absl::Time notify_until_ = absl::InfiniteFuture();
   // Error of a session lost after the end of the input.
@@ -265,12 +273,13 @@ class MonitoredSession {
   // Greatest global step read after the end of the input.
   std::optional<int64_t> furthest_step_;
   absl::Status last_run_;
-  absl::Status loss_;      // of the last session that was lost
-  absl::Status given_up_;  // by ShouldStop
-  int num_nodes_ = 0;      // of the final graph
-  // Train ops of SyncReplicasOptimizers without a hook: no run may need them.
+  absl::Status loss_;      // error of the last session that was lost
+  absl::Status given_up_;  // error after which ShouldStop gave up
+  int num_nodes_ = 0;      // number of nodes of the final graph
+  // Train ops of SyncReplicasOptimizers without a hook. No run may need these
+  // ops.
   std::vector<Operation> train_ops_without_hook_;
-  Output global_step_;  // null: the graph has none
+  Output global_step_;  // null if the graph has no global step
   // Time of the first loss since the last progress.
   std::optional<absl::Time> first_loss_;
   // Global step of the first session after the first loss.
@@ -279,7 +288,7 @@ class MonitoredSession {
   absl::Time live_since_;
 };
 
-// Returns a monitored session that does not recover; TensorFlow's
+// Returns a monitored session that does not recover, like TensorFlow's
 // SingularMonitoredSession. The session acts as the chief, in this process or
 // at `master`.
 absl::StatusOr<std::unique_ptr<MonitoredSession>> SingularMonitoredSession(

@@ -21,7 +21,8 @@ using Options = MonitoredTrainingSessionOptions;
 constexpr double kDefaultSaveSecs = 600;
 constexpr int64_t kDefaultSummarySteps = 100;
 
-// Action interval of a hook; neither: never.
+// Every is the interval at which a hook acts. If neither field is set, it never
+// acts.
 struct Every {
   std::optional<absl::Duration> secs;
   std::optional<int64_t> steps;
@@ -37,7 +38,7 @@ Every MakeEvery(std::optional<double> secs, std::optional<int64_t> steps) {
   return every;
 }
 
-// The default hooks of a chief.
+// DefaultHooks creates the default hooks of a chief.
 class DefaultHooks {
  public:
   DefaultHooks(const Options& options, std::shared_ptr<Scaffold> scaffold)
@@ -65,7 +66,8 @@ class DefaultHooks {
     if (!options_.checkpoint_dir.empty()) AddCheckpointSaver(hooks);
   }
 
-  // Shared with all hooks that write traces into the same directories.
+  // Shares the event writers with all hooks that write traces into the same
+  // directories.
   void ShareWritersWith(const HookList& hooks) const {
     if (writer_ == nullptr) return;
     ProfilerHook::ShareWriter(hooks, writer_of_checkpoints_);
@@ -132,12 +134,12 @@ class DefaultHooks {
   const Options& options_;
   const std::shared_ptr<Scaffold> scaffold_;
   const Clock* const clock_;
-  // Null without a directory.
+  // Event writers; null without a directory.
   std::shared_ptr<SessionSummaryWriter> writer_;
   std::shared_ptr<SessionSummaryWriter> writer_of_checkpoints_;
 };
 
-// Savers hold the concurrent updates of all hooks.
+// Makes saver hooks delay the concurrent updates of all hooks while they save.
 void SetUpdatingHooksOfSavers(const HookList& hooks) {
   for (const auto& hook : hooks) {
     auto* const saver = dynamic_cast<CheckpointSaverHook*>(hook.get());
@@ -145,7 +147,8 @@ void SetUpdatingHooksOfSavers(const HookList& hooks) {
   }
 }
 
-// For a session of a server, whose variables other programs may use.
+// Adds the hook that tracks other workers, if the session is on a server, whose
+// variables other programs may use.
 void AddOtherWorkers(const Options& options, HookList& hooks) {
   if (options.master.empty()) return;
   AddOtherWorkersHook({.is_chief = options.is_chief,
@@ -155,7 +158,8 @@ void AddOtherWorkers(const Options& options, HookList& hooks) {
                       hooks);
 }
 
-// The chief's own hooks, then the default ones, then the common ones.
+// Returns the hooks that only the chief has, then the default hooks, then the
+// common hooks.
 HookList ChiefHooks(const Options& options,
                     const std::shared_ptr<Scaffold>& scaffold) {
   HookList hooks = options.chief_only_hooks;
@@ -182,7 +186,7 @@ SessionCreatorOptions CreatorOptions(
 }
 
 absl::Status CheckTime(absl::string_view name, double secs, double least) {
-  if (secs >= least) return absl::OkStatus();  // no number isn't
+  if (secs >= least) return absl::OkStatus();  // false for NaN
   return absl::InvalidArgumentError(
       absl::StrCat(name, " is a number of seconds, and can't be ", secs));
 }

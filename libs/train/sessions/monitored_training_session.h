@@ -1,6 +1,6 @@
 // MonitoredTrainingSession creates a MonitoredSession with the usual hooks for
-// training; TensorFlow's tf.train.MonitoredTrainingSession, with its names and
-// defaults. See monitored_session.h.
+// training. Names and defaults are those of TensorFlow's
+// tf.train.MonitoredTrainingSession. See monitored_session.h.
 //
 // In a cluster the programs of a training know of each other (see
 // other_workers_hook.h). A chief whose own input has ended waits in Close, and
@@ -26,21 +26,24 @@
 namespace weft::train {
 
 struct MonitoredTrainingSessionOptions {
-  // "zmq://host:port", or "" for a session in this process.
+  // Target of the session: "zmq://host:port", or "" for a session in this
+  // process.
   std::string master;
-  // The chief initializes or restores, saves and logs; others wait for it.
+  // Whether this program is the chief, which initializes or restores variables,
+  // saves and logs. Other programs wait for the chief.
   bool is_chief = true;
-  // Directory of checkpoints; empty: none are saved or restored.
+  // Directory of checkpoints; empty: checkpoints are neither saved nor
+  // restored.
   std::string checkpoint_dir;
-  std::shared_ptr<Scaffold> scaffold;  // null: one of its own
+  std::shared_ptr<Scaffold> scaffold;  // null: a new scaffold
   HookList hooks;
   HookList chief_only_hooks;
-  // Interval between checkpoints in seconds, or in steps; 0: none. Neither: 600
-  // seconds.
+  // Interval between checkpoints in seconds, or in steps; 0: no checkpoints. If
+  // neither is set, the interval is 600 seconds.
   std::optional<double> save_checkpoint_secs;
   std::optional<int64_t> save_checkpoint_steps;
-  // Interval between summaries in seconds, or in steps; 0: none. Neither: 100
-  // steps.
+  // Interval between summaries in seconds, or in steps; 0: no summaries. If
+  // neither is set, the interval is 100 steps.
   std::optional<double> save_summaries_secs;
   std::optional<int64_t> save_summaries_steps;
   SessionOptions config;
@@ -48,7 +51,8 @@ struct MonitoredTrainingSessionOptions {
   // Directory of event files; empty: checkpoint_dir. The graph and an event for
   // each checkpoint are written beside the checkpoints in any case.
   std::string summary_dir;
-  // Interval at which a chief with a directory logs global_step/sec; 0: never.
+  // Interval in steps at which a chief with a directory logs global_step/sec;
+  // 0: never.
   int64_t log_step_count_steps = 100;
   // How long other workers wait for the chief.
   double max_wait_secs = 7200;
@@ -67,7 +71,8 @@ struct MonitoredTrainingSessionOptions {
   //   StopSignals signals;  // first statement of main
   //   ... .stop_requested = [&] { return signals.HasCome(); }
   std::function<bool()> stop_requested;
-  // As in MonitoredSessionOptions and SessionCreatorOptions.
+  // These options are described in MonitoredSessionOptions and
+  // SessionCreatorOptions.
   SessionFactory session_factory = Session::Connect;
   Scheduler* scheduler = nullptr;
   Random* random = nullptr;
@@ -76,7 +81,8 @@ struct MonitoredTrainingSessionOptions {
 
 // Creates a session for the graph of `scope`, which must be complete except for
 // nodes that hooks add in Begin. INVALID_ARGUMENT if a time is NaN or negative.
-// As in TensorFlow, the save_* options may be negative: then nothing is saved.
+// As in TensorFlow, the save_* options may be negative, and then nothing is
+// saved.
 absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredTrainingSession(
     const Scope& scope, MonitoredTrainingSessionOptions options);
 

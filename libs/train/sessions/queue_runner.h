@@ -1,5 +1,5 @@
 // QueueRunner describes threads that fill a queue during a session, and close
-// it when the input has ended; TensorFlow's tf.train.QueueRunner.
+// it when the input has ended, like TensorFlow's tf.train.QueueRunner.
 //
 //   train::AddQueueRunner(root, {.queue = queue, .enqueue_ops = {enqueue},
 //                                .close_op = close, .cancel_op = cancel});
@@ -26,10 +26,11 @@ struct QueueRunner {
   Output queue;
   // One thread runs each entry; an operation may occur several times.
   std::vector<Operation> enqueue_ops;
-  // Closes the queue: its elements can still be dequeued. Null: AddQueueRunner
-  // creates it.
+  // Operation that closes the queue, whose elements can still be dequeued.
+  // Null: AddQueueRunner creates the operation.
   Operation close_op;
-  // Closes the queue and cancels pending enqueues. Null: likewise.
+  // Operation that closes the queue and cancels pending enqueues. Null:
+  // AddQueueRunner creates the operation.
   Operation cancel_op;
   // Error codes of enqueue_ops that only end the thread: the input has ended.
   // The last such thread closes the queue.
@@ -53,8 +54,8 @@ void StartQueueRunner(const QueueRunner& runner, Session& session,
 // scope's.
 void AddQueueRunner(const Scope& scope, const QueueRunner& runner);
 
-// Returns the queue runners of the collection. INVALID_ARGUMENT if it names
-// nodes that the graph does not have.
+// Returns the queue runners of the collection. INVALID_ARGUMENT if a queue
+// runner names nodes that the graph does not have.
 absl::StatusOr<std::vector<QueueRunner>> QueueRunners(const Scope& scope);
 
 // Starts the queue runners of the collection. Adds no node to the graph.

@@ -33,15 +33,16 @@ namespace weft::train {
 using VariableInitializers = absl::flat_hash_map<const Node*, Operation>;
 
 struct ScaffoldOptions {
-  // Null: see above.
+  // If null, taken from the collection or created, as the comment at the top
+  // says.
   Operation init_op;
-  FeedList init_feeds;  // of init_op
-  // Replaces those variables' own initializers in an init_op that is created
-  // (warm_start.h).
+  FeedList init_feeds;  // feeds of init_op
+  // Operations that replace the own initializers of these variables in an
+  // init_op that the scaffold creates (warm_start.h).
   VariableInitializers initializers;
-  // Called after init_op, for other initialization.
+  // Function for other initialization, called after init_op.
   std::function<absl::Status(Session&)> init_fn;
-  // Each a vector of strings that names missing initializations.
+  // Vectors of strings that name what is not initialized yet.
   Output ready_op;
   Output ready_for_local_init_op;
   Operation local_init_op;
