@@ -1,7 +1,7 @@
 // SecondOrStepTimer decides when a hook acts again: after a number of seconds
-// or of steps; TensorFlow's timer of the same name.
+// or of steps, like TensorFlow's timer of the same name.
 //
-// Threads: one at a time.
+// Threads: only one call at a time is allowed.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_SECOND_OR_STEP_TIMER_H_
 #define WEFT_LIBS_TRAIN_SESSIONS_SECOND_OR_STEP_TIMER_H_
 
@@ -17,24 +17,27 @@ namespace weft::train {
 
 class SecondOrStepTimer {
  public:
-  // Exactly one of the two must be set, see Check. `clock` must outlive this;
-  // null: the system's.
+  // Exactly one of every_secs and every_steps must be set; see Check. `clock`
+  // must outlive the timer; null: the system's clock.
   SecondOrStepTimer(std::optional<absl::Duration> every_secs,
                     std::optional<int64_t> every_steps, const Clock* clock);
 
-  // INVALID_ARGUMENT unless exactly one of the two is set, and positive.
+  // Returns INVALID_ARGUMENT unless exactly one interval is set, and is
+  // positive.
   absl::Status Check() const;
 
   void Reset();
-  // True the first time; never twice for the same step. With seconds, also true
-  // if the clock was set back, because the elapsed time is then unknown.
+  // Returns true the first time, and whenever the interval has passed, but
+  // never twice for the same step. With seconds, also returns true if the clock
+  // was set back, because the elapsed time is then unknown.
   bool ShouldTriggerForStep(int64_t step) const;
 
   struct Elapsed {
     absl::Duration time;
     int64_t steps = 0;
   };
-  // Elapsed time and steps since the last call; none at the first.
+  // Returns the time and steps that have passed since the last call; null at
+  // the first call.
   std::optional<Elapsed> UpdateLastTriggeredStep(int64_t step);
   const std::optional<int64_t>& last_triggered_step() const {
     return last_step_;

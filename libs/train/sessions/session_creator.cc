@@ -11,8 +11,8 @@
 namespace weft::train {
 namespace {
 
-// Marks sessions as monitored: draining tasks continue to run their steps until
-// the user closes them.
+// Marks sessions as monitored: tasks that shut down continue to run the steps
+// of monitored sessions until the user closes these.
 SessionCreatorOptions Monitored(SessionCreatorOptions options) {
   options.config.is_monitored = true;
   return options;
@@ -23,8 +23,8 @@ std::shared_ptr<Scaffold> GivenOrNew(const SessionCreatorOptions& options) {
                                      : std::make_shared<Scaffold>();
 }
 
-// Waits end when the creator's user requests a stop, or the user of its
-// sessions.
+// Returns the options of the session manager. Waits end when the user of the
+// creator, or the user of its sessions, requests a stop.
 SessionManagerOptions ManagerOptions(const SessionCreatorOptions& options,
                                      const Scaffold& scaffold,
                                      std::function<bool()> stop_requested) {
@@ -78,7 +78,8 @@ WorkerSessionCreator::WorkerSessionCreator(SessionCreatorOptions options)
     : options_(Monitored(std::move(options))),
       scaffold_(GivenOrNew(options_)) {}
 
-// The wait is an op of Weft, so it is in no graph that a chief exports.
+// The op that waits exists only in Weft, so it must not be in a graph that a
+// chief exports.
 absl::Status WorkerSessionCreator::FinalizeGraph(const Scope& scope) {
   RETURN_IF_ERROR(scaffold_->Finalize(scope));
   SessionManagerOptions manager = ManagerOptions(

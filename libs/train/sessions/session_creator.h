@@ -2,7 +2,7 @@
 // replacements of lost ones. ChiefSessionCreator initializes or restores
 // variables; WorkerSessionCreator waits until the chief has done so.
 //
-// Threads: one at a time. CreateSession blocks.
+// Threads: only one call at a time is allowed. CreateSession blocks.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_SESSION_CREATOR_H_
 #define WEFT_LIBS_TRAIN_SESSIONS_SESSION_CREATOR_H_
 
@@ -26,19 +26,19 @@ class SessionCreator {
  public:
   virtual ~SessionCreator() = default;
 
-  // Adds the last nodes that sessions need to the graph; called once, before
+  // Adds the last nodes that sessions need to the graph. Called once, before
   // the first session.
   virtual absl::Status FinalizeGraph(const Scope& scope) = 0;
   virtual absl::StatusOr<std::unique_ptr<Session>> CreateSession() = 0;
-  // As CreateSession after the end of training, while others may still train:
-  // initialized variables keep their values.
+  // Creates a session after the end of training, while other programs may still
+  // train. Variables that are initialized keep their values.
   virtual absl::StatusOr<std::unique_ptr<Session>> Reconnect() {
     return CreateSession();
   }
 
-  // Returns true when training is to stop: ends waits for a session
-  // (CANCELLED). Must be set before FinalizeGraph; its captures must outlive
-  // the creation of the last session.
+  // Sets a function that returns true when training is to stop, which ends
+  // waits for a session (CANCELLED). Must be called before FinalizeGraph. The
+  // captures of the function must outlive the creation of the last session.
   void set_stop_requested(std::function<bool()> stop_requested) {
     stop_requested_ = std::move(stop_requested);
   }
@@ -51,20 +51,20 @@ class SessionCreator {
 };
 
 struct SessionCreatorOptions {
-  std::shared_ptr<Scaffold> scaffold;  // null: one of its own
-  std::string master;                  // the target; "": in this process
+  std::shared_ptr<Scaffold> scaffold;  // null: a new scaffold
+  std::string master;                  // target; "": in this process
   SessionOptions config;
-  // ChiefSessionCreator only: restores the newest checkpoint of the directory,
-  // or the checkpoint with this path.
+  // Only for ChiefSessionCreator: restores the newest checkpoint of the
+  // directory, or the checkpoint with this path.
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
-  // WorkerSessionCreator only: TensorFlow's default.
+  // Only for WorkerSessionCreator; the default is TensorFlow's.
   absl::Duration max_wait = absl::Minutes(30);
   SessionFactory session_factory = Session::Connect;
-  absl::Duration log_interval = absl::Seconds(30);  // of waits
+  absl::Duration log_interval = absl::Seconds(30);  // log interval of waits
   std::function<bool()> stop_requested;             // ends waits; may be null
-  Scheduler* scheduler = nullptr;  // to wait with; null: one of its own
-  Logger* logger = nullptr;        // null: lines on stderr
+  Scheduler* scheduler = nullptr;  // for waits; null: a new scheduler
+  Logger* logger = nullptr;        // null: stderr
 };
 
 class ChiefSessionCreator : public SessionCreator {

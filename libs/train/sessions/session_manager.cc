@@ -20,11 +20,12 @@
 namespace weft::train {
 namespace {
 
-// A query of missing variables may take this many poll intervals.
+// A query of missing variables may take this number of poll intervals.
 constexpr int kLooksBound = 5;
 
-// Length of a connection attempt between stop checks: longer than the time
-// after which a session logs that the server does not answer.
+// Length of one connection attempt, after which stop requests are checked. It
+// is longer than the time after which a session logs that the server does not
+// answer.
 constexpr absl::Duration kDialSlice = absl::Seconds(6);
 
 std::string NameOr(const Operation& operation) {
@@ -40,14 +41,14 @@ std::string NameOfTarget(const std::string& target) {
   return target.empty() ? "this process" : target;
 }
 
-// Whether the error already contains the same question.
+// Returns whether the error already asks whether the servers are running.
 bool HasSameHint(const absl::Status& status) {
   return absl::StrContains(status.message(), "running?") ||
          absl::StrContains(status.message(), "running, and is");
 }
 
-// An error that names a task, or the target, is specific enough. Any other one
-// gets the target and a hint.
+// Returns the error of a session that could not be created. If it does not name
+// a task or the target, adds the target and a hint.
 absl::Status NoSession(const std::string& target, const absl::Status& status) {
   const std::string named = NameOfTarget(target);
   const bool is_named = absl::StrContains(status.message(), named) ||
@@ -62,8 +63,8 @@ absl::Status NoSession(const std::string& target, const absl::Status& status) {
             "shows them.)"));
 }
 
-// Classifies errors of a restore. If the program has set no deadline, a timeout
-// means that files or a task are silent for now, and the restore must be
+// Converts a timeout of a restore to a lost session, unless the program has set
+// a deadline. Files or a task do not answer for now, and the restore must be
 // retried.
 absl::Status LostIfSilent(const std::string& path, const absl::Status& status,
                           const SessionOptions& config) {
@@ -77,7 +78,8 @@ absl::Status LostIfSilent(const std::string& path, const absl::Status& status,
                    status.message()));
 }
 
-// TensorFlow's advice, in Weft's terms.
+// Returns the error of a failed restore with TensorFlow's advice, in Weft's
+// terms.
 absl::Status CouldNotRestore(const std::string& path,
                              const absl::Status& failure,
                              const SessionOptions& config) {
@@ -102,14 +104,15 @@ absl::Status AskedToStop(absl::string_view what, absl::string_view missing) {
       "received a stop request while waiting until ", what, missing));
 }
 
-// The caller's limits for waiting for a session.
+// WaitLimits are the caller's limits for waiting for a session.
 struct WaitLimits {
   const SessionManagerOptions& options;
   const DefaultScheduler& scheduler;
   const std::string& target;
   absl::Time deadline = absl::InfiniteFuture();
 
-  // Returns the reason to give up; OK to continue. `what` is waited for.
+  // Returns the reason to stop waiting; OK to continue. `what` describes the
+  // event for which the caller waits.
   absl::Status End(absl::string_view what) const {
     if (options.stop_requested && options.stop_requested()) {
       return AskedToStop(
@@ -147,8 +150,8 @@ std::invoke_result_t<Call> RunUnlessStopped(Session& session,
   return *std::move(result);
 }
 
-// Creates a callable of wait_op once all tasks have it, because they may reject
-// it.
+// Creates a callable of wait_op once all tasks have it, because a task may
+// reject wait_op.
 auto MakeWait(Session& session, const SessionManagerOptions& options,
               const DefaultScheduler& scheduler, absl::Time deadline) {
   const std::string cluster = "the cluster";
@@ -174,7 +177,7 @@ absl::StatusOr<std::unique_ptr<Session>> Dial(const Scope& scope,
       return made;
     }
     RETURN_IF_ERROR(limits.End("its server answered"));
-    // A missing answer is logged.
+    // If the server does not answer, that is logged.
     config.log_waits_after =
         std::max(config.log_waits_after, kDialSlice + absl::Seconds(1));
   }
@@ -193,8 +196,8 @@ absl::StatusOr<std::unique_ptr<Session>> ConnectTo(const Scope& scope,
   const absl::Status status =
       RunUnlessStopped(*session, limits, "all tasks had answered",
                        [&] { return session->Extend(); });
-  // DEADLINE_EXCEEDED: tasks were missing for too long. A lost session: a task
-  // has left.
+  // DEADLINE_EXCEEDED means that tasks were missing for too long; a lost
+  // session, that a task has left.
   if (IsSessionLost(status) || absl::IsDeadlineExceeded(status)) {
     return NoSession(target, status);
   }
@@ -396,7 +399,7 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
     const std::string& target, const SessionOptions& config,
     absl::Duration max_wait) {
   const absl::Time deadline = scheduler_.Now() + max_wait;
-  std::string told;  // other text is logged at once
+  std::string told;  // last logged text; a new text is logged at once
   absl::Time next_line;
   while (true) {
     Readiness readiness;
@@ -431,7 +434,7 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
   const WaitLimits limits{options_, scheduler_, target, deadline};
   ASSIGN_OR_RETURN(auto session, ConnectTo(scope_, config, limits));
   const absl::Status there = AwaitVariables(*session, deadline);
-  // Too late: missing variables are queried once more, for the error.
+  // After a timeout, missing variables are queried once more, for the error.
   if (!there.ok() && !absl::IsDeadlineExceeded(there)) return there;
   ASSIGN_OR_RETURN(
       readiness, RunUnlessStopped(*session, limits, "the model was ready", [&] {
@@ -441,7 +444,8 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
   return std::unique_ptr<Session>();
 }
 
-// The run continues while missing variables are queried.
+// Waits for variables in one run, which continues while missing variables are
+// queried.
 absl::Status SessionManager::AwaitVariables(Session& session,
                                             absl::Time deadline) const {
   if (!options_.wait_op) return absl::OkStatus();
@@ -487,8 +491,9 @@ absl::Status SessionManager::AwaitVariables(Session& session,
   return result;
 }
 
-// The chief may have become ready since. Errors of another kind are reported
-// better by the running wait.
+// Starts a new wait for a short time, because the chief may have become ready
+// since the running wait began. Errors of other kinds are reported better by
+// the running wait.
 absl::Status SessionManager::AskServersAgain(Session& session,
                                              absl::Time deadline) const {
   const auto again = MakeWait(session, options_, scheduler_, deadline);

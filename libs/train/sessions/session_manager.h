@@ -1,6 +1,6 @@
 // SessionManager creates sessions with initialized variables: the chief
-// restores or initializes them, other workers wait until it has; TensorFlow's
-// tf.train.SessionManager.
+// restores or initializes them, other workers wait until the chief has done so.
+// It corresponds to TensorFlow's tf.train.SessionManager.
 //
 // A wait for variables is one step, which ends when the last variable has a
 // value. Meanwhile, missing variables are queried every recovery_wait, for log
@@ -11,7 +11,8 @@
 // ready_for_local_init_op or ready_op of the program is instead polled every
 // recovery_wait until it reports nothing missing.
 //
-// Threads: one at a time; all methods except the constructor block.
+// Threads: only one call at a time is allowed; all methods except the
+// constructor block.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_SESSION_MANAGER_H_
 #define WEFT_LIBS_TRAIN_SESSIONS_SESSION_MANAGER_H_
 
@@ -34,35 +35,38 @@
 
 namespace weft::train {
 
-// Creates a session: Session::Connect, or a replacement in tests.
+// SessionFactory creates a session: it is Session::Connect, or a replacement in
+// tests.
 using SessionFactory = std::function<absl::StatusOr<std::unique_ptr<Session>>(
     const std::string& target, const Scope& scope,
     const SessionOptions& options)>;
 
-// UNAVAILABLE or ABORTED: a task is lost, or has lost the session. A new
-// session can continue; TensorFlow's preemption errors.
+// Returns whether the error is UNAVAILABLE or ABORTED: a task is lost, or has
+// lost the session. A new session can continue. In TensorFlow these are
+// preemption errors.
 bool IsSessionLost(const absl::Status& status);
 
 struct SessionManagerOptions {
-  // Null operations and outputs: nothing to run or to check.
+  // If an operation or output is null, there is nothing to run or to check.
   Operation local_init_op;
   Output ready_op;
   Output ready_for_local_init_op;
-  // Completes when the requirements of ready_for_local_init_op hold. Null: that
-  // op is polled.
+  // Operation that completes when the requirements of ready_for_local_init_op
+  // hold. Null: ready_for_local_init_op is polled.
   Operation wait_op;
-  // Shows whether others train; null if the graph has none.
+  // Its value shows whether other programs train; null if the graph has no
+  // global step.
   ops::Variable global_step;
   SessionFactory session_factory = Session::Connect;
   // Poll interval of waits and of connection attempts.
   absl::Duration recovery_wait = absl::Seconds(1);
-  // Interval of log lines during a wait; the first comes at once.
+  // Interval of log lines during a wait. The first line is logged at once.
   absl::Duration log_interval = absl::Seconds(30);
   // Returns true to end waits (CANCELLED). Called every recovery_wait. May be
   // null.
   std::function<bool()> stop_requested;
-  Scheduler* scheduler = nullptr;  // to wait with; null: one of its own
-  Logger* logger = nullptr;        // null: lines on stderr
+  Scheduler* scheduler = nullptr;  // for waits; null: a new scheduler
+  Logger* logger = nullptr;        // null: stderr
 };
 
 class SessionManager {
@@ -72,8 +76,8 @@ class SessionManager {
 
   struct Checkpoint {
     Saver* saver = nullptr;  // null: nothing is restored
-    // The newest checkpoint of `directory`, or the checkpoint with this path;
-    // both empty: none.
+    // Restores the newest checkpoint of `directory`, or the checkpoint with
+    // this path. If both are empty, nothing is restored.
     std::string directory;
     std::string filename_with_path;
   };
@@ -83,10 +87,12 @@ class SessionManager {
     std::function<absl::Status(Session&)> init_fn;
   };
 
-  // For the chief: initializes variables from the checkpoint or, without one,
-  // by init_op and init_fn. FAILED_PRECONDITION, naming variables, if some have
-  // no value afterwards; also if the directory has no state file, but
-  // checkpoints that would be overwritten (unnamed_checkpoints.h).
+  // Returns a session for the chief: variables are initialized from the
+  // checkpoint or, if there is none, by init_op and init_fn.
+  // FAILED_PRECONDITION, which names variables, if some have no value
+  // afterwards. It is also FAILED_PRECONDITION if the directory has no state
+  // file, but has checkpoints that would be overwritten
+  // (unnamed_checkpoints.h).
   absl::StatusOr<std::unique_ptr<Session>> PrepareSession(
       const std::string& target, const SessionOptions& config,
       const Checkpoint& checkpoint, const Initialization& initialization);
@@ -98,21 +104,21 @@ class SessionManager {
 
   struct Recovered {
     std::unique_ptr<Session> session;
-    // Whether a checkpoint was restored and the model is ready. Without a
-    // checkpoint it is false even if variables have values, as in TensorFlow:
-    // they may be of an earlier program.
+    // Whether a checkpoint was restored and the model is ready. As in
+    // TensorFlow, it is false without a checkpoint even if variables have
+    // values, because these may be from an earlier program.
     bool is_initialized = false;
   };
-  // As PrepareSession, for callers that initialize by themselves if there is no
-  // checkpoint.
+  // Restores like PrepareSession, for callers that initialize variables
+  // themselves if there is no checkpoint.
   absl::StatusOr<Recovered> RecoverSession(const std::string& target,
                                            const SessionOptions& config,
                                            const Checkpoint& checkpoint);
 
-  // For other workers: returns a session once the chief has made the model
-  // ready. Lost sessions are replaced. DEADLINE_EXCEEDED, naming what is
-  // missing, after max_wait; FAILED_PRECONDITION, naming variables, if the
-  // chief is ready or others train, and these variables have no values.
+  // Returns a session for other workers once the chief has made the model
+  // ready. Lost sessions are replaced. DEADLINE_EXCEEDED after max_wait, naming
+  // what is missing. FAILED_PRECONDITION, naming variables, if these have no
+  // values although the chief is ready or others train.
   absl::StatusOr<std::unique_ptr<Session>> WaitForSession(
       const std::string& target, const SessionOptions& config,
       absl::Duration max_wait);
@@ -120,16 +126,16 @@ class SessionManager {
  private:
   struct Readiness {
     bool is_ready = true;
-    std::string message;  // why not
+    std::string message;  // why the model is not ready
   };
   // Returns a session whose graph is placed; UNAVAILABLE if required tasks are
   // missing.
   absl::StatusOr<std::unique_ptr<Session>> Connect(
       const std::string& target, const SessionOptions& config) const;
-  // The source of restored variables; iterators are restored after local
-  // initialization has created them.
+  // Restored is the source of restored variables. Iterators are restored after
+  // local initialization has created them.
   struct Restored {
-    Saver* saver = nullptr;  // null: from nothing
+    Saver* saver = nullptr;  // null: nothing was restored
     std::string path;
   };
   absl::StatusOr<Restored> Restore(Session& session,
@@ -146,23 +152,27 @@ class SessionManager {
   absl::StatusOr<Readiness> MakeReady(Session& session,
                                       const Restored& restored,
                                       const SessionOptions& config) const;
-  // One attempt of WaitForSession; returns null if the model is not ready.
+  // Makes one attempt of WaitForSession. Returns null if the model is not
+  // ready.
   absl::StatusOr<std::unique_ptr<Session>> TryToWait(
       const std::string& target, const SessionOptions& config,
       absl::Time deadline, Readiness& readiness) const;
   absl::Status AwaitVariables(Session& session, absl::Time deadline) const;
-  // FAILED_PRECONDITION if a new wait would be rejected: see above.
+  // Returns FAILED_PRECONDITION if a parameter server would reject a new wait
+  // (see the comment at the top).
   absl::Status AskServersAgain(Session& session, absl::Time deadline) const;
-  // State of the model as seen during a wait.
+  // Look is the state of the model as seen during a wait.
   struct Look {
-    Tensor missing;               // names
-    bool is_part = false;         // of all variables
-    std::optional<int64_t> step;  // none: it has no value
+    Tensor missing;               // names of variables without values
+    bool is_part = false;         // whether other variables have values
+    std::optional<int64_t> step;  // null: the step has no value
   };
-  // None if the query fails; the wait reports such errors better.
+  // Returns the current state; null if the query fails, because the wait
+  // reports such errors better.
   std::optional<Look> LookAt(Session& session) const;
   void LogMissing(const Look& look) const;
-  // FAILED_PRECONDITION if others have trained in between.
+  // Returns FAILED_PRECONDITION if others have trained between `before` and
+  // `now`.
   static absl::Status CheckThatChiefHasThem(const std::optional<Look>& before,
                                             const Look& now);
   bool IsStopRequested() const {

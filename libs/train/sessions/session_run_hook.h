@@ -55,12 +55,12 @@
 
 namespace weft::train {
 
-// The fetches, targets and feeds of a run, requested by the caller of Run or by
-// a hook.
+// SessionRunArgs holds the fetches, targets and feeds of a run, which the
+// caller of Run or a hook requests.
 struct SessionRunArgs {
   std::vector<Output> fetches;
   std::vector<Operation> targets;
-  // INVALID_ARGUMENT for a tensor that another requester feeds, too.
+  // Feeding a tensor that another requester feeds, too, is INVALID_ARGUMENT.
   FeedList feeds;
   // Options of several requesters are combined: the longest given timeout, the
   // highest trace level, and partition graphs if any requests them.
@@ -69,28 +69,30 @@ struct SessionRunArgs {
 
 class SessionRunContext {
  public:
-  // Both must outlive this. `is_exit_requested` may be null: never.
+  // Both references must outlive the context. A null `is_exit_requested` means
+  // that no exit is ever requested.
   SessionRunContext(const SessionRunArgs& original_args, Session& session,
                     std::function<bool()> is_exit_requested = nullptr)
       : original_args_(original_args),
         session_(session),
         is_exit_requested_(std::move(is_exit_requested)) {}
 
-  // The request of the caller of Run, without additions of hooks.
+  // Returns the request of the caller of Run, without additions of hooks.
   const SessionRunArgs& original_args() const { return original_args_; }
-  // The underlying session: its runs bypass the hooks.
+  // Returns the underlying session, whose runs bypass the hooks.
   Session& session() const { return session_; }
-  // This run is the last one: ShouldStop() is true after it.
+  // Makes this run the last one: ShouldStop() is true after it.
   void RequestStop() { stop_requested_ = true; }
   bool stop_requested() const { return stop_requested_; }
-  // Whether the program was asked from outside to end its training
+  // Returns whether the program was asked from outside to end its training
   // (stop_requested, RequestStop of the MonitoredSession). A hook that waits
   // for others must check this regularly, and end its wait with CANCELLED.
   bool IsExitRequested() const {
     return is_exit_requested_ && is_exit_requested_();
   }
-  // As IsExitRequested, for a thread of the hook, which may call it until
-  // BeforeSessionDestroyed of this session has returned. May be null.
+  // Returns the function behind IsExitRequested, for a thread of the hook. The
+  // thread may call the function until BeforeSessionDestroyed of this session
+  // has returned. May be null.
   const std::function<bool()>& is_exit_requested() const {
     return is_exit_requested_;
   }
@@ -102,13 +104,14 @@ class SessionRunContext {
   bool stop_requested_ = false;
 };
 
-// The results of a run for one hook.
+// SessionRunValues holds the results of a run for one hook.
 struct SessionRunValues {
-  // Values of the fetches that its BeforeRun requested, in their order.
+  // Values of the fetches that the hook's BeforeRun requested, in the same
+  // order.
   absl::Span<const Tensor> results;
   // The combined options of the run.
   RunOptions options;
-  // Metadata as requested by all options together.
+  // Metadata of the run, as requested by the combined options.
   const RunMetadata& run_metadata;
 };
 
@@ -116,7 +119,7 @@ class SessionRunHook {
  public:
   virtual ~SessionRunHook() = default;
 
-  // `scope` is the root of the graph.
+  // Called once, before the graph is final. `scope` is the root of the graph.
   virtual absl::Status Begin(const Scope& scope);
   // `coordinator` belongs to this session: threads started on it are asked to
   // stop with it, and may use the session until they have ended. Their first
@@ -127,21 +130,21 @@ class SessionRunHook {
   virtual absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context);
   virtual absl::Status AfterRun(SessionRunContext& context,
                                 const SessionRunValues& values);
-  // Called when the input of this program has ended: whether other programs
-  // train on, as far as this hook knows. kTrainOn: the program waits and asks
-  // again soon. kAreDone of any hook: it does not wait. A hook may also do work
-  // without runs here, such as saving.
+  // Called when the input of this program has ended. Returns whether other
+  // programs still train, as far as this hook knows. With kTrainOn, the program
+  // waits and calls again soon. If any hook returns kAreDone, the program does
+  // not wait. A hook may also work without runs here, for example save.
   enum class Others { kUnknown, kTrainOn, kAreDone };
   virtual absl::StatusOr<Others> PollOtherPrograms(Session& session);
   // Called if AfterRun of a hook that saves no checkpoints has returned an
   // error for the last step, other than the end of the input or a lost session.
-  // The step must not be saved, not by other programs either. Called before
-  // End, or instead of it.
+  // Neither this program nor another may save that step. Called before End, or
+  // instead of it.
   virtual void OnLastStepRejected(Session& session);
   virtual absl::Status End(Session& session);
-  // Called before End after a stop request: whether training has reached the
-  // end that this hook defines, possibly by steps of other programs. Then
-  // training is over, and no other program continues it.
+  // Called before End after a stop request. Returns whether training has
+  // reached the end that this hook defines, possibly by steps of other
+  // programs. Then training is over, and no other program continues it.
   virtual bool HasReachedEnd(Session& session);
   // Training is over: a hook requested its end, the input has ended, or the
   // program closed the session. Not called if a stop was requested
@@ -169,12 +172,14 @@ class SessionRunHook {
   virtual absl::Status SaveBetweenUpdates(
       absl::FunctionRef<absl::Status()> save);
 
-  // For the hook of a SyncReplicasOptimizer: the operation that replicas run,
-  // which would wait forever without this hook. Null for others.
+  // Returns the operation that replicas run, for the hook of a
+  // SyncReplicasOptimizer. Without the hook the operation would wait forever.
+  // Other hooks return null.
   virtual Operation ServedTrainOp() const;
 };
 
-// Shared, so that a program can query a hook afterwards.
+// A list of hooks. They are shared, so that a program can query a hook
+// afterwards.
 using HookList = std::vector<std::shared_ptr<SessionRunHook>>;
 
 }  // namespace weft::train

@@ -38,43 +38,44 @@ inline constexpr uint64_t kMaxEventFileBytes = uint64_t{256} << 20;
 
 class SessionSummaryWriter {
  public:
-  // `logger` must outlive this; null: stderr. `filename_suffix` distinguishes a
-  // second writer in the directory; it and `max_file_bytes` are as in
-  // FileWriterOptions.
+  // `logger` must outlive the writer; null: stderr. `filename_suffix`
+  // distinguishes a second writer in the directory. FileWriterOptions describes
+  // `filename_suffix` and `max_file_bytes`.
   explicit SessionSummaryWriter(std::string logdir, Logger* logger = nullptr,
                                 std::string filename_suffix = "",
                                 uint64_t max_file_bytes = kMaxEventFileBytes);
 
   const std::string& logdir() const { return logdir_; }
 
-  // Opens with the session's files and scheduler, which live as long as threads
-  // of the coordinator run; no-op if open. Returns the error of the file
-  // system, unless it has been open before.
+  // Opens the writer with the session's files and scheduler, which live as long
+  // as threads of the coordinator run. Does nothing if it is open. Returns the
+  // error of the file system, unless the writer has been open before.
   absl::Status Open(const Session& session, Coordinator& coordinator)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Must be called before the session is destroyed; no-op if closed. Waits for
-  // calls of other threads.
+  // Closes the writer, after waiting for calls of other threads. Does nothing
+  // if it is closed. Must be called before the session is destroyed.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Adds no event while closed.
+  // Adds a scalar event. Does nothing while the writer is closed.
   void AddScalar(const std::string& tag, float value, int64_t step);
-  // `summary`: the serialized Summary of a summary op.
+  // Adds an event. `summary` is the serialized Summary of a summary op.
   void AddSummary(absl::string_view summary, int64_t step)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void AddSessionLog(const summary::SessionLog& log, int64_t step)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // `run_metadata`: a serialized RunMetadata, under a tag that is not used yet.
+  // Adds an event. `run_metadata` is a serialized RunMetadata. `tag` must not
+  // have been used before.
   void AddRunMetadata(absl::string_view run_metadata, absl::string_view tag,
                       int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
-  // A serialized GraphDef and its MetaGraphDef; written once over all sessions,
-  // unless lost with the file of an earlier one. If the two exceed the memory
-  // bound, waits as Flush does.
+  // Adds a serialized GraphDef and its MetaGraphDef. They are written only once
+  // over all sessions, unless lost with the file of an earlier session. If both
+  // together exceed the memory bound, waits like Flush.
   void AddGraphOnce(absl::string_view graph_def, absl::string_view meta_graph)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The open FileWriter and the calls that use it.
+  // OpenWriter is the open FileWriter and the calls that use it.
   struct OpenWriter;
   class Call;
   Call BeginCall() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -94,7 +95,8 @@ class SessionSummaryWriter {
   absl::Mutex mutex_;
   std::shared_ptr<OpenWriter> open_ ABSL_GUARDED_BY(mutex_);
   bool has_been_open_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_graph_ ABSL_GUARDED_BY(mutex_) = false;  // in a file, for good
+  // Whether the graph is durable in a file.
+  bool has_graph_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace weft::train

@@ -40,16 +40,17 @@ class TrainingMembers {
     std::string name;
     State state = State::kTraining;
     int64_t training = 0;
-    // Encoded entry of the table; different each time a program writes it.
+    // Encoded entry of the table. It is different each time a program writes
+    // it.
     int64_t value = 0;
-    // Time since this reader saw the entry change; zero at its first Read, and
-    // at the first one after RestartSilence.
+    // Time since this reader saw the entry change. It is zero at the first
+    // Read, and at the first Read after RestartSilence.
     absl::Duration silence;
   };
 
-  // `table`: the shared name, the same in all programs. Trainings whose global
-  // steps differ in container or name have separate tables. `name`: of this
-  // program, unique among them.
+  // `table` is the shared name of the table, which must be the same in all
+  // programs. Trainings whose global steps differ in container or name have
+  // separate tables. `name` is the unique name of this program.
   TrainingMembers(std::string table, std::string name);
 
   const std::string& name() const { return name_; }
@@ -57,11 +58,11 @@ class TrainingMembers {
   // Returns a unique name: `label`, which must not contain '#', and a random
   // id. `random` may be null: the system's.
   static std::string UniqueName(absl::string_view label, Random* random);
-  // The label of a name, which identifies the program in logs.
+  // Returns the label in a name, which identifies the program in logs.
   static std::string LabelOf(absl::string_view name);
 
-  // Called once, before the graph is final. `global_step` is the variable's
-  // handle.
+  // Adds the nodes. Called once, before the graph is final. `global_step` is
+  // the handle of the variable.
   absl::Status AddNodes(const Scope& scope, const Output& global_step);
 
   // Writes this program's entry. `training` is the number of the session's
@@ -77,8 +78,8 @@ class TrainingMembers {
   // Returns all entries, including this program's, ordered by name.
   absl::StatusOr<std::vector<Member>> Read(Session& session)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Called for a new session: programs could not write their entries while the
-  // previous one was lost.
+  // Must be called for a new session, because programs could not write their
+  // entries while the previous session was lost.
   void RestartSilence() ABSL_LOCKS_EXCLUDED(mutex_);
   // Removes entries. A program that still runs writes its entry again.
   absl::Status Remove(Session& session, const std::vector<std::string>& names);
@@ -104,7 +105,7 @@ class TrainingMembers {
   const std::string name_;
   Output value_;  // a placeholder
   Operation write_;
-  Output names_, values_;  // of all
+  Output names_, values_;  // of all entries
   Output removed_names_;   // a placeholder
   Operation remove_;
   absl::Mutex mutex_;

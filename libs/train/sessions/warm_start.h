@@ -1,4 +1,4 @@
-// WarmStart initializes variables from a checkpoint of another training;
+// WarmStart initializes variables from a checkpoint of another training, like
 // TensorFlow's tf.train.warm_start.
 //
 //   train::ScaffoldOptions options;
@@ -7,9 +7,10 @@
 //       train::WarmStart(root, {.ckpt_to_initialize_from = "/jobs/old"}));
 //   auto scaffold = std::make_shared<train::Scaffold>(std::move(options));
 //
-// It adds initializers that read the checkpoint, in addition to those of the
-// variables, and returns them. Variables that are restored from a checkpoint of
-// their own training are not initialized, and so are not affected.
+// It adds initializers that read the checkpoint, in addition to the variables'
+// own initializers, and returns the added ones. Variables that are restored
+// from a checkpoint of their own training are not initialized, and so are not
+// affected.
 //
 // The checkpoint is inspected here, because a missing tensor or shape mismatch
 // is a graph error, and read by the tasks of the variables. Both need access to
@@ -17,9 +18,9 @@
 //
 // Errors: NOT_FOUND if the checkpoint or a tensor in it is missing;
 // INVALID_ARGUMENT if shapes, types, vocabularies or names do not match. Each
-// names the variable.
+// error names the variable.
 //
-// Threads: as the scope's. Blocks on files.
+// The function is as thread-safe as the scope. It blocks on files.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_WARM_START_H_
 #define WEFT_LIBS_TRAIN_SESSIONS_WARM_START_H_
 
@@ -41,12 +42,12 @@ namespace weft::train {
 // For a variable with a row, or a column, per line of a vocabulary file: rows
 // follow their words from the old file to the new one.
 struct VocabInfo {
-  std::string new_vocab;  // path
+  std::string new_vocab;  // path of the file
   int64_t new_vocab_size = 0;
-  int64_t num_oov_buckets = 0;  // rows after those of the words
+  int64_t num_oov_buckets = 0;  // number of rows after the rows of words
   std::string old_vocab;
-  int64_t old_vocab_size = -1;  // number of lines of it to use; -1: all
-  // Initializes new words and the buckets; null: zeros.
+  int64_t old_vocab_size = -1;  // number of lines to use; -1: all
+  // Initializer of new words and of the buckets; null: zeros.
   ops::Initializer backup_initializer;
   int axis = 0;  // 0: rows, 1: columns
 };
@@ -61,7 +62,8 @@ struct WarmStartSettings {
   // var_name_to_vocab_info.
   std::variant<std::string, std::vector<std::string>, std::monostate>
       vars_to_warm_start = ".*";
-  // By variable name; for a partitioned variable, the name of the whole.
+  // Vocabularies by the name of the variable; for a partitioned variable, the
+  // name of the whole variable.
   std::map<std::string, VocabInfo> var_name_to_vocab_info;
   // Maps the name of a variable to its name in the checkpoint.
   std::map<std::string, std::string> var_name_to_prev_var_name;

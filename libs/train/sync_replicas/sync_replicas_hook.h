@@ -101,10 +101,10 @@ class SyncReplicasHook : public SessionRunHook {
                    bool is_chief, SyncReplicasHookOptions options);
   ~SyncReplicasHook() override;
 
-  // FAILED_PRECONDITION if gradients have not been applied; INVALID_ARGUMENT
-  // for invalid options.
+  // Returns FAILED_PRECONDITION if gradients have not been applied, and
+  // INVALID_ARGUMENT for invalid options.
   absl::Status Begin(const Scope& scope) override;
-  // FAILED_PRECONDITION, naming variables, if some have no values.
+  // Returns FAILED_PRECONDITION, which names variables, if some have no values.
   absl::Status AfterCreateSession(Session& session,
                                   Coordinator& coordinator) override;
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
@@ -132,12 +132,12 @@ class SyncReplicasHook : public SessionRunHook {
   const DefaultLogger logger_;
   SyncReplicasWaits waits_;
   Operation local_init_op_;
-  // Chief only.
+  // Members that only the chief uses.
   std::vector<Operation> begin_ops_;  // run before the first update
   std::vector<Operation> gradients_are_there_;
   std::vector<Operation> end_ops_;  // run when training has ended
   absl::Mutex mutex_;
-  // Chief only, during a session.
+  // Used only by the chief, during a session.
   std::shared_ptr<Updates> updates_ ABSL_GUARDED_BY(mutex_);
 };
 
