@@ -15,11 +15,10 @@ namespace weft::train {
 
 class BetaPower {
  public:
-  // Creates the variable with initial value `beta`, unless it exists. Among
-  // `variables`, the one whose name sorts first is colocated with the new
-  // variable. The order of names is used because replicas may list the
-  // variables in different orders but must agree. `name` is, for example,
-  // "beta1_power".
+  // Creates the variable with initial value `beta`, unless it exists. It is
+  // colocated with the variable in `variables` whose name sorts first. The
+  // order of names is used because replicas may list the variables in different
+  // orders but must agree. `name` is, for example, "beta1_power".
   void Create(const Scope& scope, const char* name, float beta,
               const std::vector<ops::Variable>& variables);
 
