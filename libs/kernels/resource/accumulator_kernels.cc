@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-// Records in which training of an accumulator a step began. It is kept by the
-// step, under the accumulator's name, from the second training on.
+// A step resource that records in which training of an accumulator the step
+// began. Its name is the accumulator's. The first training needs no record.
 class BeganIn : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "GradientAccumulatorTraining";
@@ -36,7 +36,8 @@ class BeganIn : public Resource {
   const int64_t training_;
 };
 
-// REQUIRES: the step created the handle, as all steps that use it do.
+// Returns the number of the training in which the step began.
+// REQUIRES: the step ran the op that creates the accumulator's handle.
 int64_t TrainingOf(const OpKernelContext& context,
                    const GradientAccumulator& accumulator) {
   const int64_t training = accumulator.training();
@@ -75,7 +76,8 @@ class AccumulatorHandleKernel
         options_.is_sparse ? NewSparseSum(options_) : NewDenseSum(options_));
   }
 
-  // A step starts with the handle, when it also reads variables.
+  // Records the accumulator's training when the step creates the handle. The
+  // step also reads its variables at about this time.
   absl::Status NoteStep(OpKernelContext& context) override {
     const auto accumulator = context.resources().Lookup<GradientAccumulator>(
         container(), shared_name());
@@ -230,7 +232,8 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeTakeGradient(
   return std::make_unique<TakeGradientKernel>(construction, is_sparse);
 }
 
-// With "_at_least", waits until there are this many; otherwise returns at once.
+// Outputs the number of accumulated gradients. With the attr "_at_least", the
+// kernel first waits until the accumulator has that many gradients.
 class NumAccumulatedKernel : public AsyncOpKernel {
  public:
   explicit NumAccumulatedKernel(const OpKernelConstruction& construction)

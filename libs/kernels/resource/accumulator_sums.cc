@@ -148,7 +148,8 @@ class SparseSum : public GradientSum {
     return options_.shape.has_rank() ? options_.shape.rank() : 0;
   }
 
-  // `other` holds the values to add to; null if there are none yet.
+  // Checks that `gradient` can be added to the values in `other`. `other` is
+  // null if there are no values yet.
   absl::Status CheckBeside(absl::Span<const Tensor> gradient,
                            const Tensor* other) const {
     RETURN_IF_ERROR(CheckParts(gradient[0], gradient[1]));
@@ -223,7 +224,8 @@ class SparseSum : public GradientSum {
     return absl::OkStatus();
   }
 
-  // The source of a row of the merged sum; -1: none.
+  // The rows that are added to form a row of the merged sum. An index of -1
+  // means that there is no such row.
   struct Source {
     int64_t old_row, new_row;
   };

@@ -159,7 +159,8 @@ class BarrierTakeManyKernel : public AsyncOpKernel {
         "the components of the barrier are not of this node's component_types");
   }
 
-  // The calling thread is unknown, so the copy is made on another one.
+  // Joins the elements on the compute pool. The calling thread is unknown and
+  // may have other work.
   static void JoinAndEnd(OpKernelContext& context,
                          std::shared_ptr<Barrier> barrier,
                          std::vector<QueueElement> elements, Done done) {

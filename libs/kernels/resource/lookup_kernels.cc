@@ -32,7 +32,7 @@
 namespace weft {
 namespace {
 
-// The error for a name whose table has other types, or is of another kind.
+// Returns INVALID_ARGUMENT if the existing table `name` has other types.
 absl::Status CheckSharedTypes(const LookupTable& table, DataType key_type,
                               DataType value_type, const std::string& name) {
   if (table.key_type() == key_type && table.value_type() == value_type) {
@@ -104,8 +104,8 @@ class DenseTableMaker : public ResourceHandleKernel<LookupTable> {
 
   using ResourceHandleKernel<LookupTable>::ReadName;
 
-  // Prepares the table that the next Create returns, if it creates one, so that
-  // Create cannot fail.
+  // Creates the table that the next call of Create returns. Create itself
+  // cannot report errors.
   absl::Status Prepare(DenseTableOptions options) {
     options_ = std::move(options);
     ASSIGN_OR_RETURN(prepared_, NewDenseTable(options_));
@@ -114,8 +114,9 @@ class DenseTableMaker : public ResourceHandleKernel<LookupTable> {
   void Forget() { prepared_ = nullptr; }
 
  private:
-  // Without a prepared table, because resources were reset meanwhile. The
-  // options have worked before; without memory, the table starts small.
+  // Returns the prepared table. If resources were reset since Prepare, there is
+  // none, and Create makes a new table with the options that Prepare accepted.
+  // The new table starts small if memory is short.
   std::shared_ptr<LookupTable> Create(const std::string&) override {
     if (prepared_ != nullptr) return prepared_;
     auto table = NewDenseTable(options_);
@@ -253,7 +254,7 @@ absl::StatusOr<TensorShape> ShapeOfValues(const LookupTable& table,
   return TensorShape::Create(dims);
 }
 
-// Checks that there are as many values as keys, and their types.
+// Checks the types of keys and values, and that each key has a value.
 absl::Status CheckEntries(const LookupTable& table, const Tensor& keys,
                           const Tensor& values) {
   RETURN_IF_ERROR(CheckKeyType(table, keys.dtype()));

@@ -113,7 +113,7 @@ class QueueHandleKernel : public ResourceHandleKernel<Queue> {
   std::unique_ptr<PhiloxStream> stream_;  // of a RandomShuffleQueue
 };
 
-// Calls `done` with the error and returns true if there is one.
+// Returns whether `result` is an error. If so, calls `done` with the error.
 template <typename Result>
 bool Failed(const Result& result, AsyncOpKernel::Done& done) {
   const absl::Status status = internal::ToStatus(result);
@@ -144,7 +144,9 @@ class EnqueueKernel : public AsyncOpKernel {
   }
 };
 
-// In other kinds, the elements of a batch may leave at very different times.
+// Returns kOfBatch if the queue's rows may share a batch's memory. In queues that
+// are not FIFO, the elements of a batch may leave at very different times, and
+// the last element would keep the whole batch alive.
 Rows RowsIn(const Queue& queue) {
   const std::string& kind = queue.options().kind;
   return kind == "FIFOQueue" || kind == "PaddingFIFOQueue" ? Rows::kOfBatch

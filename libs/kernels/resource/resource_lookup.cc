@@ -19,7 +19,8 @@ Tensor ToNames(const ResourceAddress& address) {
   return Tensor::Vector<std::string>({address.container, address.name});
 }
 
-// The handle of old ops: a variable with the names.
+// Returns the handle that old ops use: a string variable with the container and
+// the name of the resource.
 absl::StatusOr<std::shared_ptr<Variable>> ReferenceTo(
     const OpKernelContext& context, const ResourceAddress& address,
     const std::string& variable_name) {
