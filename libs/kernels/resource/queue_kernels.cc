@@ -144,9 +144,9 @@ class EnqueueKernel : public AsyncOpKernel {
   }
 };
 
-// Returns kOfBatch if the queue's rows may share a batch's memory. In queues that
-// are not FIFO, the elements of a batch may leave at very different times, and
-// the last element would keep the whole batch alive.
+// Returns kOfBatch if the queue's rows may share a batch's memory. In queues
+// that are not FIFO, the elements of a batch may leave at very different times,
+// and the last element would keep the whole batch alive.
 Rows RowsIn(const Queue& queue) {
   const std::string& kind = queue.options().kind;
   return kind == "FIFOQueue" || kind == "PaddingFIFOQueue" ? Rows::kOfBatch
