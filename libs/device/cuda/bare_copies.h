@@ -1,5 +1,5 @@
-// BareCopies copies between pinned memory and a GPU with plain CUDA calls, for
-// benchmarks: the hardware's speed, to compare with a session's.
+// BareCopies copies between pinned memory and a GPU with plain CUDA calls.
+// Benchmarks use it to compare the speed of a session with the hardware's.
 #ifndef WEFT_LIBS_DEVICE_CUDA_BARE_COPIES_H_
 #define WEFT_LIBS_DEVICE_CUDA_BARE_COPIES_H_
 
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// For one thread at a time. Defined only if this was built with CUDA.
+// Not thread-safe. The class is defined only in builds with CUDA.
 class BareCopies {
  public:
   // Allocates buffers of `bytes` each.

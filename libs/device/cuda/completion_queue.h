@@ -24,8 +24,9 @@ class CompletionQueue {
   // Drains.
   ~CompletionQueue();
 
-  // Calls `wait` after the earlier ones, then `done` with its result. No lock
-  // is held meanwhile, and both are destroyed before the next wait.
+  // Calls `wait` after all entries added earlier, then `done` with the result
+  // of `wait`. No lock is held during these calls. Both callbacks are destroyed
+  // before the next entry's `wait`.
   void Add(Wait wait, Done done);
 
   // Returns when everything added has been done, also by a `done`; returns

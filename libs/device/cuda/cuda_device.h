@@ -21,7 +21,7 @@ namespace weft {
 
 class CudaBlas;
 
-// The properties of the hardware.
+// CudaProperties describes the hardware of one GPU.
 struct CudaProperties {
   int ordinal = 0;  // among the GPUs visible to the process
   std::string model;
@@ -43,10 +43,10 @@ class CudaDevice : public Device, public HasDeviceMemory {
   DeviceMemory memory() const override;
   int64_t AskFreeMemory() const override;
 
-  // The compute stream, for launches by the calling thread: it makes this the
-  // thread's current device, so call it right before them.
+  // Returns the compute stream and makes this device the calling thread's
+  // current one. Call stream() right before each launch.
   cudaStream_t stream() const;
-  // Products of matrices on that stream.
+  // Returns the object that multiplies matrices on the compute stream.
   CudaBlas& blas() const;
 
   const CudaProperties& properties() const;

@@ -28,7 +28,7 @@ class CudaEvents : public std::enable_shared_from_this<CudaEvents> {
 
     // Blocks the thread until the earlier work of the stream has ended.
     absl::Status Wait() const;
-    // Makes `stream` wait for that.
+    // Makes `stream` wait for this event, without blocking the thread.
     absl::Status HoldBack(cudaStream_t stream) const;
 
    private:

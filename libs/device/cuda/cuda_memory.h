@@ -18,8 +18,9 @@ struct CudaFreeMemory {
 };
 absl::StatusOr<CudaFreeMemory> AskCudaMemory(int ordinal);
 
-// The memory that a device may take: `fraction` of all, or for 0 the free
-// memory except for a reserve that CUDA itself and libraries need.
+// Returns the bytes that a device may allocate: `fraction` of the GPU's memory.
+// A fraction of 0 means all free memory except for a reserve that CUDA itself
+// and libraries need.
 int64_t CudaMemoryLimit(const CudaFreeMemory& memory, double fraction);
 
 // A pool of GPU memory, at most `limit` bytes, marked by `clock`; `is_exact` as

@@ -46,7 +46,8 @@ class CudaStreams : public DeviceContext {
   // Waits until the streams' work has ended and every `done` has returned,
   // including work that these launch. REQUIRES: not called by one of them.
   void Drain();
-  // Whether the calling thread is in a `done`, and so must not drain.
+  // Returns whether the calling thread runs a `done` callback, in which it must
+  // not call Drain.
   bool IsCalledBack() const;
   Scheduler& scheduler() const { return scheduler_; }
 
@@ -96,7 +97,7 @@ class CudaStreams : public DeviceContext {
   // Makes the stream to the device wait for the previous user of `to`. Returns
   // the awaited mark; 0 if there was nothing to wait for.
   absl::StatusOr<uint64_t> HoldBackForReuse(const Tensor& to);
-  // Whether everything that the stream to the device waits for has ended.
+  // Returns whether all work that the stream to the device waits for has ended.
   bool IsFlowing() const;
   // Makes kernels wait for the current work of the stream to the device, and
   // calls `keep` after that. `number` as in Follow.

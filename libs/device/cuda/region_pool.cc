@@ -95,7 +95,8 @@ class RegionPool::Impl {
            !block->second.begins_region;
   }
 
-  // Either may be in the free list; the result is not.
+  // Returns the joined block of two neighbors. Each neighbor may be in the free
+  // list; the joined block is not.
   Blocks::iterator Join(Blocks::iterator left, Blocks::iterator right)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     free_.erase({left->second.size, left->first});
@@ -153,7 +154,7 @@ class RegionPool::Impl {
     return true;
   }
 
-  // Returns whether there were any.
+  // Releases all idle regions. Returns whether there were any.
   bool ReleaseIdleRegions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     bool released = false;
     for (auto region = regions_.begin(); region != regions_.end();) {
