@@ -71,23 +71,25 @@ struct CudaDeviceOptions {
   bool exact_memory = false;
 };
 
-// The number of visible GPUs (see CUDA_VISIBLE_DEVICES). FAILED_PRECONDITION
-// with the reason if there can be none: built without CUDA, no driver, a driver
-// that is too old, or no GPU.
+// Returns the number of visible GPUs (see CUDA_VISIBLE_DEVICES). Returns
+// FAILED_PRECONDITION with the reason if no GPU can be used: the build lacks
+// CUDA, the driver is missing or too old, or there is no GPU.
 absl::StatusOr<int> CudaDeviceCount();
 
-// "PREFIX/device:GPU:0" and so on. INVALID_ARGUMENT if there are fewer than
-// `options.count`, or the fraction is invalid; FAILED_PRECONDITION as above;
-// another code if a GPU cannot be used (another process uses it exclusively).
-// `scheduler` must outlive the devices: its threads wait for the GPU, up to
-// three per device (Pool::kUnbounded).
+// Returns the devices "PREFIX/device:GPU:0" and so on. Returns INVALID_ARGUMENT
+// if there are fewer than `options.count` GPUs, or the memory fraction is
+// invalid. Returns FAILED_PRECONDITION like CudaDeviceCount. Returns another
+// code if a GPU cannot be used (for example, another process uses it
+// exclusively). `scheduler` must outlive the devices: up to three of its
+// threads per device wait for the GPU (Pool::kUnbounded).
 absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewCudaDevices(
     absl::string_view task_prefix, const CudaDeviceOptions& options,
     Scheduler& scheduler, Random& random);
 
-// An allocator of `bytes` of pinned host memory, allocated at once, which every
-// GPU copies from and to asynchronously; null if it is not available. It never
-// grows; buffers may outlive it.
+// Returns an allocator of pinned host memory, or null if none is
+// available. All `bytes` are allocated at once, and the allocator never grows.
+// Every GPU copies from and to this memory asynchronously. Buffers may outlive
+// the allocator.
 std::unique_ptr<Allocator> NewCudaHostMemory(size_t bytes);
 
 }  // namespace weft
