@@ -39,7 +39,8 @@ namespace weft {
 class CallTree;      // libs/executor/call_tree.h
 struct StepContext;  // libs/kernels/op_kernel.h
 
-// A call of a function and its caller. Lives as long as the call.
+// FunctionFrame describes one call of a function and links to the frame of its
+// caller. It lives until the call ends.
 struct FunctionFrame {
   const FunctionFrame* caller = nullptr;
   const std::string* function = nullptr;

@@ -28,7 +28,8 @@ class GpuRestriction {
   GpuRestriction();
   // Restricts to the ops with CUDA kernels in Weft (cuda_kernel_types.h).
   static GpuRestriction OfCuda();
-  // Restricts to the union of both.
+  // Restricts to the ops and types that either TensorFlow or Weft's CUDA
+  // kernels run on GPUs.
   static GpuRestriction OfAnyGpu();
 
   // Removes the types that the op does not support on the GPU; returns false if
@@ -41,7 +42,7 @@ class GpuRestriction {
 
  private:
   explicit GpuRestriction(absl::Span<const TensorFlowGpuKernels> kernels);
-  // Also allows what `other` allows.
+  // Also allows the kernels and types that `other` allows.
   void Join(const GpuRestriction& other);
 
   absl::flat_hash_map<std::string, Constraints> by_op_;

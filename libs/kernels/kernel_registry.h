@@ -39,7 +39,7 @@ struct KernelDef {
   std::vector<std::string> host_memory;
 };
 
-// Thread-safe once filled.
+// Thread-safe after all kernels have been registered.
 class KernelRegistry {
  public:
   void Register(KernelDef def, KernelFactory factory);
