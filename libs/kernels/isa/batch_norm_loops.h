@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// The loops for one instruction set, for tests. REQUIRES: the CPU supports it.
+// Returns the loops for one instruction set, for tests. REQUIRES: the CPU
+// supports `set`.
 inline BatchNormLoops BatchNormLoopsFor(InstructionSet set) {
   using Fill = void (*)(BatchNormLoops*);
   BatchNormLoops loops;
@@ -16,7 +17,7 @@ inline BatchNormLoops BatchNormLoopsFor(InstructionSet set) {
   return loops;
 }
 
-// Thread-safe.
+// Returns the loops for the best instruction set of this CPU. Thread-safe.
 inline const BatchNormLoops& BestBatchNormLoops() {
   static const BatchNormLoops loops = BatchNormLoopsFor(BestInstructionSet());
   return loops;

@@ -7,12 +7,12 @@
 
 namespace weft {
 
-// The loops for one instruction set. REQUIRES: the CPU supports it.
+// Returns the loops for one instruction set. REQUIRES: the CPU supports `set`.
 inline ConvLoops ConvLoopsFor(InstructionSet set) {
   return ForInstructionSet(set, &v1::Conv, &v3::Conv, &v4::Conv)();
 }
 
-// Thread-safe.
+// Returns the loops for the best instruction set of this CPU. Thread-safe.
 inline const ConvLoops& BestConvLoops() {
   static const ConvLoops loops = ConvLoopsFor(BestInstructionSet());
   return loops;

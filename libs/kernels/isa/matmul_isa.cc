@@ -232,7 +232,7 @@ bool IsForDirectProduct(const MatMulArgs& args) {
           (columns <= kMostColumns || (rows <= kFewRows && !args.transpose_b)));
 }
 
-// Only for floats.
+// Direct products exist only for floats, so other types return false.
 template <typename T>
 bool DirectProduct(const MatMulArgs&, const T*, const T*, T*) {
   return false;
@@ -456,7 +456,7 @@ bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
   return true;
 }
 
-// The same limit as in Eigen.
+// Uses the limit below which Eigen treats a product as small.
 bool IsSmall(const MatMulArgs& args) {
   return args.rows_of_whole() + args.columns_of_whole() + args.k < 20;
 }

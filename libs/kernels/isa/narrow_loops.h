@@ -12,7 +12,8 @@
 
 namespace weft {
 
-// The loops for one instruction set, for tests. REQUIRES: the CPU supports it.
+// Returns the loops for one instruction set, for tests. REQUIRES: the CPU
+// supports `set`.
 template <typename T>
 NarrowLoops<T> NarrowLoopsFor(InstructionSet set) {
   using Fill = void (*)(NarrowLoops<T>*);
@@ -26,7 +27,8 @@ template <typename T>
 inline constexpr bool kHasNarrowLoops =
     std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 
-// REQUIRES: kHasNarrowLoops<T>. Thread-safe.
+// Returns the loops for the best instruction set of this CPU. Thread-safe.
+// REQUIRES: kHasNarrowLoops<T>.
 template <typename T>
 const NarrowLoops<T>& BestNarrowLoops() {
   static const NarrowLoops<T> loops = NarrowLoopsFor<T>(BestInstructionSet());
