@@ -45,7 +45,7 @@ absl::StatusCode CodeOf(const std::exception& exception) {
   return absl::StatusCode::kUnknown;
 }
 
-// Catches all exceptions.
+// Calls `function` and converts any exception to an error.
 absl::StatusOr<std::vector<Tensor>> CallCaught(const ClientFunction& function,
                                                const ClientFunctionCall& call) {
   try {

@@ -17,16 +17,16 @@ void RegisterControlKernels(KernelRegistry& registry);
 // with NOT_FOUND. `functions` must not be null.
 void RegisterClientFunctionKernels(
     KernelRegistry& registry, std::shared_ptr<const ClientFunctions> functions);
-// Branches and loops.
+// Registers the kernels of branches and loops.
 void RegisterControlFlowKernels(KernelRegistry& registry);
-// Calls of functions at run time.
+// Registers the kernels that call functions at run time.
 void RegisterFunctionalKernels(KernelRegistry& registry);
-// Lists of tensors, and optionals.
+// Register the kernels of tensor lists and optionals.
 void RegisterListJoiningKernels(KernelRegistry& registry);
 void RegisterListSizeKernels(KernelRegistry& registry);
 void RegisterListKernels(KernelRegistry& registry);
 void RegisterLoggingKernels(KernelRegistry& registry);
-// The ends of edges between devices.
+// Registers the kernels that send and receive tensors between devices.
 void RegisterSendRecvKernels(KernelRegistry& registry);
 
 }  // namespace weft

@@ -31,7 +31,7 @@ absl::StatusOr<TensorShape> WithFirst(int64_t first,
   return TensorShape::Create(dims);
 }
 
-// The indices in a vector.
+// Returns the elements of the vector `indices`.
 absl::StatusOr<absl::Span<const int32_t>> IndicesOf(const Tensor& indices) {
   if (indices.rank() != 1) {
     return Invalid("indices must be a vector, but have shape ",

@@ -36,7 +36,7 @@ absl::Status CheckLength(int64_t length) {
                  length);
 }
 
-// Element `i` of a tensor of lists.
+// Returns the list in element `i` of a tensor of lists.
 absl::StatusOr<List> ListAt(const Tensor& handles, int64_t i) {
   return ReadList(Tensor::Scalar(handles.flat<Variant>()[i]));
 }
@@ -121,7 +121,7 @@ class TensorListScatter : public OpKernel {
   }
 };
 
-// The concatenation of two lists.
+// Returns the concatenation of two lists.
 absl::StatusOr<Variant> Joined(const List& first, const List& second) {
   List joined;
   joined.kind = first.kind;

@@ -39,7 +39,7 @@ struct ListKind {
   PartialShape shape;
 };
 
-// A list while a kernel processes it.
+// List is a tensor list that a kernel is processing.
 struct List {
   ListKind kind;
   // Elements that were never set are not initialized.
@@ -54,7 +54,7 @@ absl::StatusOr<const Variant*> VariantOf(const Tensor& handle,
 absl::StatusOr<List> ReadList(const Tensor& handle);
 // Input 0, to be modified: a copy unless only the kernel holds it.
 absl::StatusOr<List> TakeList(OpKernelContext& context);
-// The list as an element of a tensor.
+// Returns a variant, the element type of list tensors, that holds the list.
 Variant VariantFrom(List list);
 // Sets output 0 to the list.
 absl::Status WriteList(OpKernelContext& context, List list);
@@ -68,7 +68,7 @@ absl::Status CheckElement(const List& list, const Tensor& tensor);
 // Merges the list's element shape with the requested one.
 absl::StatusOr<PartialShape> ElementShape(const List& list,
                                           const Tensor& asked);
-// The element, or zeros if it was not set.
+// Returns element `i` of the list, or zeros if the element was never set.
 absl::StatusOr<Tensor> ElementAt(OpKernelContext& context, const List& list,
                                  size_t i, PartialShape shape);
 

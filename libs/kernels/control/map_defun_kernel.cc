@@ -21,7 +21,7 @@ namespace {
 // allocate.
 constexpr int64_t kMaxRows = int64_t{1} << 24;
 
-// The shape of `rows` stacked tensors of that shape.
+// Returns the shape of `rows` stacked tensors of shape `row`.
 absl::StatusOr<TensorShape> RowsOf(int64_t rows,
                                    absl::Span<const int64_t> row) {
   std::vector<int64_t> dims = {rows};
@@ -29,7 +29,7 @@ absl::StatusOr<TensorShape> RowsOf(int64_t rows,
   return TensorShape::Create(dims);
 }
 
-// One row, without the first dimension.
+// Returns one row of `tensor`, without the first dimension.
 absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
                              Allocator& allocator) {
   ASSIGN_OR_RETURN(const Tensor slice,
