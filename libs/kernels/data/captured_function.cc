@@ -97,7 +97,7 @@ SessionFunctions* GiverAnew(FunctionRuntime& runtime,
 
 }  // namespace
 
-// The objects that live as long as one call.
+// Running holds the objects that live as long as one function call.
 struct CapturedFunction::Running {
   Running(const IteratorContext& context, const std::string& dataset)
       : step(context.step()),

@@ -159,7 +159,7 @@ class IteratorStateWriter {
   // the name.
   void Write(absl::string_view name,
              const std::vector<DatasetElement>& elements);
-  // A writer for an inner iterator.
+  // Returns a writer for an inner iterator.
   IteratorStateWriter Within(absl::string_view name) const {
     IteratorStateWriter inner = *this;
     absl::StrAppend(&inner.prefix_, name, "/");
@@ -216,7 +216,7 @@ class IteratorStateReader {
 
 class Dataset;
 
-// One walk of a dataset.
+// DatasetIterator is one traversal of a dataset.
 class DatasetIterator {
  public:
   virtual ~DatasetIterator() = default;
@@ -277,7 +277,7 @@ absl::StatusOr<bool> NextUnlessCancelled(DatasetIterator& iterator,
                                          IteratorContext& context,
                                          DatasetElement* element);
 
-// Types and shapes of an element's components.
+// ElementSpec holds the types and shapes of an element's components.
 struct ElementSpec {
   DataTypeVector types;
   std::vector<PartialShape> shapes;
@@ -292,7 +292,7 @@ absl::Status CheckElementTypes(const ElementSpec& expected,
 absl::Status CheckElementShapes(const ElementSpec& expected,
                                 const std::vector<PartialShape>& shapes);
 
-// Must be held by shared_ptr; its iterators hold it, too.
+// A Dataset must be held by shared_ptr, because its iterators share it.
 class Dataset : public VariantObject,
                 public std::enable_shared_from_this<Dataset> {
  public:

@@ -60,7 +60,7 @@ struct DatasetOp {
 // order. Their captured values are consecutive inputs after the dataset.
 class FunctionsInTurn {
  public:
-  // Both must outlive this object.
+  // `op` and `context` must outlive this object.
   FunctionsInTurn(const DatasetOp& op, const OpKernelContext& context)
       : op_(op), context_(context) {}
 
