@@ -9,7 +9,8 @@
 
 namespace weft {
 
-// The loops for one instruction set, for tests. REQUIRES: the CPU supports it.
+// Returns the loops for one instruction set, for tests. REQUIRES: the CPU
+// supports `set`.
 template <typename T>
 NnLoops<T> NnLoopsFor(InstructionSet set) {
   using Fill = void (*)(NnLoops<T>*);
@@ -23,7 +24,8 @@ template <typename T>
 inline constexpr bool kHasNnLoops =
     std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-// REQUIRES: kHasNnLoops<T>. Thread-safe.
+// Returns the loops for the best instruction set of this CPU. Thread-safe.
+// REQUIRES: kHasNnLoops<T>.
 template <typename T>
 const NnLoops<T>& BestNnLoops() {
   static const NnLoops<T> loops = NnLoopsFor<T>(BestInstructionSet());

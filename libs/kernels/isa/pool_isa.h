@@ -25,7 +25,7 @@ struct PoolLoops {
   // If no element is larger than the lowest finite number, the result is that
   // number, because NaN does not compare larger.
   void (*max)(const PoolWindow& window, const T* x, T* out);
-  // out[c] = their mean.
+  // out[c] = the mean of channel c in the window.
   void (*mean)(const PoolWindow& window, const T* x, T* out);
   // out[p][c] += gradient[c], where p is the position of the first maximum of
   // channel c; `out` has the layout of `x`. No element replaces a NaN in the

@@ -7,14 +7,14 @@
 
 namespace weft {
 
-// The function for one instruction set, for tests. REQUIRES: the CPU supports
-// it.
+// Returns the function for one instruction set, for tests. REQUIRES: the CPU
+// supports `set`.
 inline PhiloxFill PhiloxFillFor(InstructionSet set) {
   return ForInstructionSet(set, &v1::FillPhilox, &v3::FillPhilox,
                            &v4::FillPhilox);
 }
 
-// Thread-safe.
+// Returns the function for the best instruction set of this CPU. Thread-safe.
 inline PhiloxFill BestPhiloxFill() {
   static const PhiloxFill fill = PhiloxFillFor(BestInstructionSet());
   return fill;

@@ -18,7 +18,7 @@ ReductionLoops<T> ReductionLoopsFor(InstructionSet set, ReductionOp op) {
   return loops;
 }
 
-// Thread-safe.
+// Returns the loops for the best instruction set of this CPU. Thread-safe.
 template <typename T>
 ReductionLoops<T> BestReductionLoops(ReductionOp op) {
   return ReductionLoopsFor<T>(BestInstructionSet(), op);

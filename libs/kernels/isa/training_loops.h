@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// The loops for one instruction set, for tests. REQUIRES: the CPU supports it.
+// Returns the loops for one instruction set, for tests. REQUIRES: the CPU
+// supports `set`.
 template <typename T>
 TrainingLoops<T> TrainingLoopsFor(InstructionSet set) {
   using Fill = void (*)(TrainingLoops<T>*);
@@ -17,7 +18,8 @@ TrainingLoops<T> TrainingLoopsFor(InstructionSet set) {
   return loops;
 }
 
-// T is float or double. Thread-safe.
+// Returns the loops for the best instruction set of this CPU. T is float or
+// double. Thread-safe.
 template <typename T>
 const TrainingLoops<T>& BestTrainingLoops() {
   static const TrainingLoops<T> loops =

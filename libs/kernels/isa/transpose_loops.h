@@ -8,14 +8,14 @@
 
 namespace weft {
 
-// The function for one instruction set, for tests. REQUIRES: the CPU supports
-// it.
+// Returns the function for one instruction set, for tests. REQUIRES: the CPU
+// supports `set`.
 inline TransposeWords TransposeWordsFor(InstructionSet set) {
   return ForInstructionSet<TransposeWords>(set, &v1::Transpose, &v3::Transpose,
                                            &v4::Transpose);
 }
 
-// Thread-safe.
+// Returns the function for the best instruction set of this CPU. Thread-safe.
 inline TransposeWords BestTransposeWords() {
   static const TransposeWords best = TransposeWordsFor(BestInstructionSet());
   return best;

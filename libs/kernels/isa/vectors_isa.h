@@ -42,7 +42,7 @@ void Store(V vector, T* x) {
   memcpy(x, &vector, sizeof(V));
 }
 
-// The sum of a vector's elements, by repeated halving.
+// Returns the sum of a vector's elements, by repeated halving.
 template <typename T, int kSize>
 T SumOf(Vector<T, kSize> vector) {
   if constexpr (kSize == 2) {
