@@ -133,7 +133,7 @@ using MakeDataset = absl::StatusOr<DatasetPtr> (*)(const DatasetOp& op,
 void RegisterDataset(KernelRegistry& registry, absl::string_view op,
                      MakeDataset make);
 
-// The base of kernels of datasets that keep state between runs.
+// DatasetKernel is the base of dataset kernels that keep state between runs.
 class DatasetKernel : public OpKernel {
  public:
   DatasetKernel(const OpKernelConstruction& construction, DatasetOp op)
@@ -166,9 +166,9 @@ absl::StatusOr<T> ScalarInput(const OpKernelContext& context, int i,
                    tensor.shape().ToString()));
 }
 
-// Input 1 of batching datasets: must be above 0.
+// Returns input 1 of a batching dataset, which must be positive.
 absl::StatusOr<int64_t> ReadBatchSize(const OpKernelContext& context);
-// Dataset::Cardinality of batches of that input.
+// Returns the Dataset::Cardinality of a dataset of batches of `input`.
 int64_t CardinalityOfBatches(const Dataset& input, int64_t batch_size,
                              bool drops_remainder);
 

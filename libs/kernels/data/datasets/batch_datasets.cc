@@ -185,7 +185,7 @@ class JoiningDataset : public UnaryDataset {
     std::vector<DatasetElement> kept_;
   };
 
-  // Returns whether strings are joined as they arrive.
+  // Returns whether the dataset joins strings as they arrive.
   virtual bool JoinsTexts() const { return false; }
   // Joins component `c` of `elements`, which must not be empty, into one
   // tensor; may move it out of them.

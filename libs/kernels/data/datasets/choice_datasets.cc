@@ -329,7 +329,7 @@ class RepeatDataset : public UnaryDataset {
     }
     // Called after the end of a walk; returns false if it was the last one.
     absl::StatusOr<bool> BeginAgain(IteratorContext& context) {
-      // Endless, but without elements.
+      // Repeating an empty input endlessly would never return an element.
       if (dataset().count_ < 0 && is_empty_) return false;
       ++done_;
       if (HasEnded()) return false;
@@ -384,7 +384,7 @@ class TakeDataset : public UnaryDataset {
       if (count >= 0 && taken_ >= count) return false;
       ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
       if (count < 0) return has;
-      // No element follows the end.
+      // After the end of the input, all `count` elements count as taken.
       taken_ = has ? taken_ + 1 : count;
       return has;
     }
