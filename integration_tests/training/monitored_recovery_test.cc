@@ -76,7 +76,7 @@ TEST_P(MonitoredRecoveryTest, CheckpointAloneInitializesSession) {
 
 // A run detects that a server is lost, while the queue is on another server.
 // The queue must stay open for the next session.
-TEST_P(MonitoredRecoveryTest, LossFoundByRunLeavesSharedQueuesOpen) {
+TEST_P(MonitoredRecoveryTest, TaskLostDuringRunLeavesQueuesOpen) {
   Model model;
   const Scope at = model.root.WithDevice("/job:ps/task:0");
   const auto queue = ops::Queue::Fifo(at.WithName("queue"), {DT_FLOAT},

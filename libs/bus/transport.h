@@ -170,12 +170,13 @@ class Channel {
 };
 
 struct TransportOptions {
-  // Smaller attachments are sent with their message.
+  // Attachments smaller than this are sent with their message.
   size_t inline_bytes = 64 << 10;
-  // Larger ones, up to this size, are also sent with their message while at
-  // most `medium_window` of them are in flight on one connection and direction:
-  // then no thread of the other channel must be woken, at either end, and small
-  // messages wait for at most the window. 0: none.
+  // Larger attachments of at most `medium_bytes` are also sent with their
+  // message while at most `medium_window` bytes of them are in flight on one
+  // connection and direction. So no thread of the bulk channel needs to be
+  // woken, at either end, and small messages wait for at most `medium_window`
+  // bytes. If medium_bytes is 0, all larger attachments are streamed.
   uint64_t medium_bytes = 512 << 10;
   uint64_t medium_window = 1 << 20;
   size_t chunk_bytes = kBulkChunkBytes;

@@ -18,9 +18,10 @@ constexpr size_t kMostProgramsTold = 4;
 }  // namespace
 
 struct ResourceRegister::Own {
-  const Session* session = nullptr;       // null for a new session
-  absl::flat_hash_set<uint64_t> entries;  // known entries to be placed again
-  absl::flat_hash_set<Key> keys;          // keys to be placed
+  const Session* session = nullptr;  // null for a new session
+  // Registered entries that the new nodes declare again.
+  absl::flat_hash_set<uint64_t> entries;
+  absl::flat_hash_set<Key> keys;  // keys that the new nodes declare
 
   bool Has(const Entry& entry) const {
     return entries.contains(entry.number) ||

@@ -14,7 +14,8 @@
 namespace weft {
 namespace {
 
-constexpr size_t kNamed = 3;  // number of variables
+// The maximum number of variables that a text names.
+constexpr size_t kNamed = 3;
 
 // "3 variables 1200 (w 800, b 400)", or nothing.
 std::string DescribeVariables(const ResourceManager& resources) {

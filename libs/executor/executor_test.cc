@@ -874,7 +874,7 @@ TEST(ExecutorTest, FetchOfADeadTensorIsRefused) {
                        "Retval[0] does not have value"));
 }
 
-TEST(ExecutorTest, ADeadMergeStaysDeadAndATriggerRevives) {
+TEST(ExecutorTest, ControlTriggerRunsAfterDeadMerge) {
   PlanHarness h;
   const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
   const Node* merge = h.Add("merge", "Merge", {{choose, 0}, {choose, 0}});

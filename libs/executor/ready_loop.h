@@ -82,8 +82,8 @@ class ReadyLoop {
   void ComputeAsync(const NodeItem& item, AsyncEntry& entry);
   template <bool kTraced>
   void RunOnConst(const Ready& ready, const NodeItem& item);
-  // Ends the run of a node that has not succeeded. A node that gave up goes to
-  // the pool.
+  // Ends the run of a node that has not succeeded. A node that found a lock
+  // taken and gave up (IsGivenUp) runs again on the compute pool.
   void End(const Ready& ready, const NodeItem& item,
            const absl::Status& status);
   WhenLocked WhenLockedHere() const;

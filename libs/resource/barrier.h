@@ -62,7 +62,7 @@ class Barrier : public Resource, public std::enable_shared_from_this<Barrier> {
                       std::vector<Tensor> values);
 
   // Takes `count` complete elements as soon as the barrier has them. An element
-  // consists of an int64 by which elements are ordered, the key, and the
+  // consists of its index, an int64 that determines the order; its key; and its
   // components. With `or_fewer`, a closed barrier returns the elements that it
   // has. The result is OUT_OF_RANGE if the barrier can never have enough
   // elements. `done` is called exactly once. `step` must live until then; if it

@@ -478,7 +478,7 @@ TEST_F(StepTableTest, AbortedStepValuesAreFreedOnAnotherThread) {
   EXPECT_EQ(table.End({kMaster, 1}, Gone()), Gone());
 }
 
-TEST_F(StepTableTest, SecondValueIsFreedOnAnotherThread) {
+TEST_F(StepTableTest, DuplicateValueIsFreedOnAnotherThread) {
   StepTable table(/*max_unclaimed_bytes_per_session=*/1 << 20, scheduler_,
                   std::make_shared<Reclaimer>(scheduler_), "/job:ps/task:7");
   table.AddSession(kWorkerSession);

@@ -585,7 +585,7 @@ TEST_F(LargeSessionTest, RuntimeEndsAfterItsSessions) {
   EXPECT_TRUE(is_freed_);
 }
 
-TEST_F(LargeSessionTest, DeletingThreadDoesNotFreeIt) {
+TEST_F(LargeSessionTest, DeletedSessionIsFreedOnAnotherThread) {
   ASSERT_OK(DeleteWorkerSession(kMaster, 1));
   EXPECT_EQ(runtime_->num_sessions(), 0);
   ExpectFreedElsewhere();

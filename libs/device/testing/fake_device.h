@@ -40,7 +40,8 @@ class FakeDevice : public Device, public HasDeviceMemory {
 
   // Fails everything that waits for the device from now on.
   void Fail(absl::Status error);
-  // The same, from the end of the next kernel on.
+  // Fails everything that waits for the device from the end of the next kernel
+  // on.
   void FailAfterNextLaunch(absl::Status error);
 
   // The number of kernels launched and copies requested so far, and the used

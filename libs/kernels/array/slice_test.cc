@@ -45,7 +45,7 @@ TEST_F(ArraySliceTest, StridedSliceReadsLikePython) {
             "slice index 7 of dimension 0 out of bounds.");
 }
 
-TEST_F(ArraySliceTest, StrideOfOneElementMayBeAnyNumber) {
+TEST_F(ArraySliceTest, SliceOfOneElementMayHaveAnyStride) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(
       Run("StridedSlice", {Counting({3, 4}), Tensor::Vector<int64_t>({1, 1}),

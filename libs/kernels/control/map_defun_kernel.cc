@@ -156,8 +156,8 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
     if (!scheduled.ok()) Ended(next, scheduled);
   }
 
-  // Schedules the call, because many calls that end at once would nest on the
-  // stack.
+  // Schedules the call instead of making it here, because calls that end
+  // immediately would nest on the stack.
   void ScheduleCall(int64_t row) {
     context_.scheduler().Schedule(
         Pool::kCompute, [self = shared_from_this(), row] { self->Call(row); });

@@ -109,8 +109,8 @@ class IteratorContext {
   // calls it, and an iterator may walk a dataset that a function returned. Only
   // this number bounds the recursion.
   int depth() const { return depth_; }
-  // The depth that a walk started by a function's kernel adds: it takes a
-  // thread.
+  // By how much a walk that a function's kernel starts increases the depth. It
+  // counts more than a nested call, because it occupies a thread.
   static constexpr int kDepthOfThread = 10;
   IteratorContext AtDepth(int depth) const&;
   IteratorContext AtDepth(int depth) &&;

@@ -82,7 +82,8 @@ absl::Status CheckPaddings(const std::vector<int64_t>& paddings) {
   return absl::OkStatus();
 }
 
-// A window of only padding has no maximum. With TensorFlow's text.
+// Returns an error, with TensorFlow's text, if a window could consist of
+// padding only, because such a window has no maximum.
 absl::Status CheckPaddingsOfPool(const std::vector<int64_t>& paddings,
                                  const std::vector<int64_t>& ksize) {
   constexpr const char* kSides[] = {"Top", "Bottom", "Left", "Right"};

@@ -21,7 +21,8 @@
 namespace weft {
 namespace {
 
-// The features of one row in one column: elements [begin, end) of its order.
+// The features of one row in one column: elements [begin, end) of the column's
+// features in the order of their rows.
 struct CrossRun {
   int64_t row = 0;
   int64_t begin = 0;

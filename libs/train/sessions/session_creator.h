@@ -58,7 +58,8 @@ struct SessionCreatorOptions {
   // directory, or the checkpoint with this path.
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
-  // Only for WorkerSessionCreator; the default is TensorFlow's.
+  // How long a worker waits for the chief to initialize the variables. Used
+  // only by WorkerSessionCreator; the default is TensorFlow's.
   absl::Duration max_wait = absl::Minutes(30);
   SessionFactory session_factory = Session::Connect;
   absl::Duration log_interval = absl::Seconds(30);  // log interval of waits
