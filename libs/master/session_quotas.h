@@ -22,7 +22,7 @@
 
 namespace weft {
 
-// By default all quotas are unlimited, for sessions in the process of their
+// SessionQuotas are unlimited by default, for sessions in the process of their
 // client.
 struct SessionQuotas {
   // The bytes of the feeds of the running steps.
