@@ -68,7 +68,8 @@ struct CsvInputOptions {
   // Values for empty fields, by column. A scalar also defines the column's
   // type. An empty vector means that the column must not be empty. Other
   // columns use 0 or "" for empty fields, and the first of the types int32,
-  // int64, float, double and string that fits the first 100 rows.
+  // int64, float, double and string that fits the first 100 rows. "nan" and
+  // "inf" are strings, as in TensorFlow.
   std::map<std::string, Tensor> column_defaults;
   std::vector<std::string> select_columns;  // empty: all columns
   char field_delim = ',';
