@@ -114,7 +114,7 @@ TEST_F(TensorInputFnTest, ScalarsHaveNoRows) {
   EXPECT_THAT(ErrorOf({}), StatusIs(kInvalid, "'age' is"));
   x_.clear();
   y_ = Tensor();
-  EXPECT_THAT(ErrorOf({}), StatusIs(kInvalid, "there are no rows"));
+  EXPECT_THAT(ErrorOf({}), StatusIs(kInvalid, "the tensors have no rows"));
 }
 
 TEST_F(TensorInputFnTest, OptionsAreChecked) {

@@ -266,7 +266,7 @@ TEST_F(MetaGraphTest, CollectionKindMismatchIsRejected) {
   EXPECT_THAT(ImportMetaGraph(root, MetaGraph(message_), {.import_scope = "b"})
                   .status(),
               StatusIs(kInvalid,
-                       "collection 'mine': the graph has one of "
+                       "collection 'mine': the graph's collection is of "
                        "another kind"));
   // Items of the same kind are added to the collection.
   ASSERT_OK(ImportMetaGraph(root, numbers, {.import_scope = "c"}).status());
