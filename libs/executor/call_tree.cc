@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-// The number of nested calls on one thread. The next one is deferred to the
-// pool, so that deep calls need no deep stack.
+// The maximum number of nested calls on one thread. The next call is deferred
+// to the pool, so that deep calls need no deep stack.
 constexpr int kCallsOnOneStack = 16;
 // One call in this many is deferred, so that the thread runs other work, too.
 constexpr uint64_t kCallsInARow = 256;

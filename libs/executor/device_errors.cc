@@ -17,13 +17,14 @@ namespace {
 // The maximum number of variables that a text names.
 constexpr size_t kNamed = 3;
 
-// "3 variables 1200 (w 800, b 400)", or nothing.
+// Returns "3 variables 1200 (w 800, b 400)", or an empty string.
 std::string DescribeVariables(const ResourceManager& resources) {
   std::vector<std::shared_ptr<Resource>> all;
   resources.AppendAll(all);
   std::vector<std::pair<int64_t, std::string>> variables;
   for (const std::shared_ptr<Resource>& resource : all) {
-    // Other kinds may be locked for long, and have nothing on the device.
+    // Resources of other kinds are skipped: they may be locked for long, and
+    // have nothing on the device.
     if (resource->type_name() != Variable::kTypeName) continue;
     const int64_t bytes = resource->info().num_bytes;
     if (bytes == 0) continue;

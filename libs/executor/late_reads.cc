@@ -23,14 +23,14 @@ bool HandsOnValue(const Node& node) {
          op == "PreventGradient";
 }
 
-// Returns whether it takes a reference and may change the variable.
+// Returns whether the node takes a reference and may change the variable.
 bool MayWrite(const Node& node) {
   return !absl::StartsWith(node.type(), "Ref") &&
          node.type() != "IsVariableInitialized";
 }
 
-// Inputs precede their consumers in the order of ids, except for the back edges
-// of loops, which do not matter here.
+// LateReadFinder relies on the order of ids: inputs precede their consumers,
+// except for the back edges of loops, which do not matter here.
 class LateReadFinder {
  public:
   explicit LateReadFinder(const Graph& graph)
@@ -49,7 +49,7 @@ class LateReadFinder {
   }
 
  private:
-  // An input that comes from a variable through forwarding nodes.
+  // A Read is an input that comes from a variable through forwarding nodes.
   struct Read {
     const Node* node;
     int input;
@@ -81,11 +81,13 @@ class LateReadFinder {
     if (MayWrite(node)) writers_[variable].push_back(node.id());
   }
 
-  // Adds those of `reads`, of one variable, that come after the writer.
+  // Finds which of `reads`, all of one variable, come after the writer, and
+  // adds them to the result.
   void FindAfter(int writer, const std::vector<Read>& reads) {
     int end = writer;
     for (const Read& read : reads) end = std::max(end, read.node->id());
-    // In most graphs variables are changed last, and this is empty.
+    // In most graphs variables are changed last, so no read is after the
+    // writer.
     is_after_.assign(end - writer + 1, false);
     is_after_[0] = true;
     for (int id = writer + 1; id <= end; ++id) {
@@ -114,10 +116,10 @@ class LateReadFinder {
   }
 
   const Graph& graph_;
-  // By node id: the node that made the reference which this one forwards, else
-  // itself.
+  // For each node id, the id of the node that made the reference which the node
+  // forwards; otherwise its own id.
   std::vector<int> variable_of_;
-  // By node id: the reference whose value it is.
+  // For each node id, the reference whose value the node forwards.
   std::vector<OutputTensor> read_of_;
   // By variable; ordered, so that the result depends on the graph alone.
   std::map<int, std::vector<int>> writers_;

@@ -23,8 +23,8 @@
 namespace weft {
 namespace {
 
-// The limit for a body with all that it calls: it is compiled while a step
-// waits.
+// The maximum number of nodes of a body with everything that it calls. It is
+// limited because a step waits while the body is compiled.
 constexpr int kMaxNodes = 1 << 16;
 
 const AttrMap& AttrsOf(const NameAttrList& function) {
@@ -47,8 +47,9 @@ std::string Chain(const FunctionFrame* frame) {
   return absl::StrJoin(names, " > ");
 }
 
-// The error of a deeply nested call would name each of the calls around it; the
-// innermost, which come first, are sufficient.
+// Adds the name of the function to an error. The error of a deeply nested call
+// would name each of the calls around it, so only the innermost calls, which
+// come first, are named.
 absl::Status Named(const absl::Status& status, const std::string& function) {
   constexpr size_t kMaxText = 2000;
   const std::string name = absl::StrCat("Function '", function, "'");
@@ -92,7 +93,8 @@ absl::StatusOr<std::unique_ptr<Graph>> CopyNeeded(
   return result;
 }
 
-// A body runs on the device of its call.
+// Returns an error unless all nodes of the body may run on the device of the
+// call, because the whole body runs there.
 absl::Status CheckDevices(const Graph& body, const Device& device) {
   ASSIGN_OR_RETURN(const DeviceName here, DeviceName::Parse(device.name()));
   for (const Node* node : body.nodes()) {
@@ -107,8 +109,9 @@ absl::Status CheckDevices(const Graph& body, const Device& device) {
   return absl::OkStatus();
 }
 
-// Returns whether adding would change nothing: partitions of one session bring
-// the same functions repeatedly, and a library is copied to be extended.
+// Returns whether the library has all of the functions. Partitions of one
+// session contain the same functions repeatedly, and to extend a library copies
+// it.
 bool HasAll(const FunctionLibrary& library, const FunctionLibrary& added) {
   for (const FunctionPtr& function : added.functions()) {
     const FunctionDef* known = library.Find(function->name());
@@ -173,7 +176,8 @@ absl::StatusOr<std::unique_ptr<Graph>> MakeBody(const NameAttrList& function,
   return CopyNeeded(graph, roots);
 }
 
-// A function called at run time may have state even if the node's op has none.
+// Returns whether the node calls a function at run time, which may have state
+// even if the node's op has none.
 bool CallsFunction(const Node& node) {
   return std::any_of(
       node.attrs().begin(), node.attrs().end(), [](const auto& attr) {
@@ -181,7 +185,8 @@ bool CallsFunction(const Node& node) {
       });
 }
 
-// Returns whether its kernels may keep state from one call to the next.
+// Returns whether the kernels of the body may keep state from one call to the
+// next.
 bool HasState(const Graph& body) {
   return std::any_of(
       body.nodes().begin(), body.nodes().end(), [](const Node* node) {
@@ -211,7 +216,8 @@ class LocalFunctions::Runnable : public RunnableFunction {
                      MakeBody(function, result->types_, graph));
     RETURN_IF_ERROR(Append(CheckNoneUnknown(*body),
                            absl::StrCat("Function '", function.name, "'")));
-    // Before the rewrite, which ignores the requested devices.
+    // The devices are checked before the rewrite, which ignores requested
+    // devices.
     RETURN_IF_ERROR(CheckDevices(*body, *options.device));
     if (options.rewrite != nullptr) body = options.rewrite(std::move(body));
     result->keeps_state_ = HasState(*body);
@@ -275,8 +281,8 @@ class LocalFunctions::Runnable : public RunnableFunction {
     Done done;
   };
 
-  // Returns the call tree of the enclosing calls; a new one for the first call
-  // of a step or of a data set, whose frame has none.
+  // Returns the call tree of the enclosing calls. The first call of a step or
+  // of a data set has no enclosing call and gets a new tree.
   static std::shared_ptr<CallTree> TreeOf(const StepContext& step) {
     if (step.frame != nullptr && step.frame->tree != nullptr) {
       return step.frame->tree->shared_from_this();
@@ -307,10 +313,11 @@ class LocalFunctions::Runnable : public RunnableFunction {
     Return(std::move(done), std::move(results));
   }
 
-  // This runs the caller's code, on a thread of the body's step. Its exceptions
-  // end here. What `done` still holds is destroyed within the handler: the
-  // `done` of a caller's node fails the node then, if `done` is its only owner.
-  // A caller that shares it among calls must end the node itself (MapDefun).
+  // Calls `done`, which runs the caller's code on a thread of the body's step.
+  // Its exceptions end here. The objects that `done` still holds are destroyed
+  // within the handler. So if `done` is the only owner of the `done` of a
+  // caller's node, the node fails then. A caller that shares the latter among
+  // calls must end the node itself (MapDefun).
   static void Return(Done done, absl::StatusOr<std::vector<Tensor>> results) {
     try {
       done(std::move(results));
@@ -344,13 +351,14 @@ class LocalFunctions::Runnable : public RunnableFunction {
 
   std::string name_;
   FunctionTypes types_;
-  // Some kernel keeps state between calls: each Anew has a copy of its own.
+  // Whether some kernel keeps state between calls, so that each Anew needs a
+  // copy of its own.
   bool keeps_state_ = false;
   mutable StatefulKernels stateful_kernels_;  // thread-safe
   std::shared_ptr<const Plan> plan_;
 };
 
-// All functions that one runtime has compiled. Thread-safe.
+// Compiled holds all functions that one runtime has compiled. Thread-safe.
 class LocalFunctions::Compiled {
  public:
   // Returns the function compiled for calls through `runtime`, and compiles it
@@ -372,7 +380,7 @@ class LocalFunctions::Compiled {
         .runnable.get();
   }
 
-  // Ends all kernels. They live as long as this.
+  // Calls EndSession of all kernels, which live as long as this object.
   void EndSession() ABSL_LOCKS_EXCLUDED(mutex_) {
     std::vector<StatefulKernels*> ending;
     {
@@ -407,7 +415,7 @@ class LocalFunctions::Compiled {
       ABSL_GUARDED_BY(mutex_);
 };
 
-// The result of Anew.
+// CopyOf is the result of Anew.
 class LocalFunctions::CopyOf : public SessionFunctions {
  public:
   explicit CopyOf(std::shared_ptr<LocalFunctions> session)

@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// FNV-1a, so that all tasks of a step compute the same number. Never 0.
+// Returns the number of a frame, never 0. It is an FNV-1a hash, so that all
+// tasks of a step compute the same number.
 uint64_t FrameId(uint64_t parent, int64_t iteration, const std::string& name) {
   uint64_t hash = ExtendFnv1aWithNumber(kFnv1aOffset, parent);
   hash = ExtendFnv1aWithNumber(hash, static_cast<uint64_t>(iteration));
@@ -219,7 +220,8 @@ void LoopFrames::EndFinished(LoopFrame& frame, ReadyList& ready) {
   EndFrame(frame, ready);
 }
 
-// The exits that were held back can no longer become live.
+// Ends a frame. The exits that were held back can no longer become live, so
+// they are dead now.
 void LoopFrames::EndFrame(LoopFrame& frame, ReadyList& ready) {
   Iteration& parent = *frame.parent;
   for (const NodeItem* item : frame.dead_exits) {

@@ -52,7 +52,8 @@ class CopyInserter {
     return absl::OkStatus();
   }
 
-  // Null for a back edge, which is closed once all nodes exist.
+  // Returns the new source of an input. Null for a back edge, which is closed
+  // once all nodes exist.
   absl::StatusOr<OutputTensor> InputFor(const Node& node, int i) {
     const OutputTensor& input = node.input(i);
     if (input.node == nullptr || new_nodes_[input.node->id()] == nullptr) {
@@ -93,7 +94,8 @@ class CopyInserter {
     return name;
   }
 
-  // A NextIteration and its Merge have one type, and so use one memory.
+  // Closes a back edge. The NextIteration and its Merge have the same type, so
+  // their values are in the same memory and need no copy.
   absl::Status Close(const BackEdge& edge) {
     const OutputTensor& from = edge.node->input(edge.input);
     ASSIGN_OR_RETURN(const bool from_host,

@@ -9,15 +9,15 @@
 namespace weft {
 namespace {
 
-// As in a GraphDef: "x", "x:1".
+// Returns the name of an output as in a GraphDef: "x", "x:1".
 std::string NameOfOutput(const NodeItem& item, int output) {
   std::string name(item.view.name);
   if (output > 0) absl::StrAppend(&name, ":", output);
   return name;
 }
 
-// Stats of one output; a reference has the value that its variable has when it
-// is read.
+// Returns the stats of one output. For a reference, they describe the value
+// that the variable has at this time.
 OutputStats StatsOf(int slot, const Slot& output) {
   OutputStats stats{.slot = slot};
   if (output.is_dead || output.is_ref() || !output.tensor.IsInitialized()) {

@@ -8,7 +8,8 @@
 namespace weft {
 namespace {
 
-// States that a plan keeps for later steps; more were needed only briefly.
+// The maximum number of states that a plan keeps for later steps. More were
+// needed only briefly.
 constexpr size_t kMaxFreeStates = 16;
 
 }  // namespace
@@ -31,7 +32,7 @@ std::unique_ptr<StepState> PlanImpl::TakeState(uint64_t step_id) const {
 
 void PlanImpl::GiveBack(std::unique_ptr<StepState> state) const {
   absl::MutexLock lock(&mutex_);
-  // Few run at a time.
+  // A linear search is sufficient, because few steps run at a time.
   const auto it = std::find_if(
       running_.begin(), running_.end(),
       [&](const Running& running) { return running.state == state.get(); });

@@ -68,8 +68,9 @@ LoopRole RoleOf(const Node& node) {
                                                 : LoopRole::kEnter;
 }
 
-// Returns the node that makes the handle: for a loop, the node outside it. A
-// graph may come from anywhere, so the search is bounded.
+// Returns the node that makes the handle. If the handle enters a loop, that is
+// the node outside the loop. The search is bounded, because the graph is
+// untrusted.
 const Node& MakerOf(const OutputTensor& handle) {
   const Node* node = handle.node;
   for (int i = 0; i < 100 && IsForwarding(*node); ++i) {
@@ -229,7 +230,8 @@ class PlanBuilder {
     return result;
   }
 
-  // Must not reallocate: nodes point into these.
+  // Reserves memory for the lists into which nodes point, because they must not
+  // be reallocated.
   void Reserve() {
     const size_t n = graph_.num_nodes();
     plan_->nodes.reserve(n);
@@ -294,8 +296,8 @@ class PlanBuilder {
     return absl::OkStatus();
   }
 
-  // Returns a constant in the memory where the node takes it: copied to the
-  // device only once.
+  // Returns the value of a constant in the memory in which the node takes it.
+  // It is copied to the device only once.
   absl::StatusOr<Tensor> ConstantFor(const Node& node, int i,
                                      const Node& constant) {
     const auto handle = handles_.find(constant.id());
@@ -495,8 +497,8 @@ class PlanBuilder {
     return outputs;
   }
 
-  // Switches and Merges whose work needs no kernel. A constant stays in its
-  // slot, so nodes with a constant input are excluded.
+  // Returns kSwitch or kMerge if the work of the node needs no kernel. A
+  // constant stays in its slot, so nodes with a constant input are excluded.
   static NodeKind KindAmong(const NodeItem& item,
                             const std::vector<Edge>& edges) {
     if (item.kind != NodeKind::kKernel || item.num_consts > 0) return item.kind;
@@ -509,9 +511,10 @@ class PlanBuilder {
     return item.is_merge && !says_which ? NodeKind::kMerge : item.kind;
   }
 
-  // Excludes a Merge, which takes the first value that arrives; an Exit, which
-  // may not run; forwarding nodes, whose output is in a slot already; and nodes
-  // that lead to another iteration, which they know only after they have run.
+  // Returns NodeItem::direct_slot. It is -1 for a Merge, which takes the first
+  // value that arrives; for an Exit, which may not run; for forwarding nodes,
+  // whose output already is in a slot; and for nodes that lead to another
+  // iteration, which is known only after they have run.
   static int32_t DirectSlot(const NodeItem& item,
                             const std::vector<Edge>& edges) {
     const bool makes_it =

@@ -5,8 +5,8 @@
 namespace weft {
 namespace {
 
-// For a plan in which no value can be dead. A value that was created in the
-// node's direct slot is in place already.
+// Propagates outputs in a plan in which no value can be dead. A value that was
+// created in the node's direct slot is already in place.
 void PropagateLive(Iteration& iteration, const NodeItem& item, const Edge* edge,
                    const Edge* end, Slot* outputs, ReadyList& ready) {
   for (; edge != end; ++edge) {
@@ -29,7 +29,8 @@ void PropagateMaybeDead(Iteration& iteration, const NodeItem& item,
   }
 }
 
-// Releasing an input whose memory became the output's is faster.
+// Clears an input. An input whose memory became the output's can be released
+// faster.
 void ClearInput(Slot& input, const Outputs& outputs) {
   if (outputs.size == 1 &&
       input.tensor.SharesBufferWith(outputs.slots[0].tensor)) {
@@ -75,7 +76,7 @@ void Propagate(const Ready& ran, bool is_dead, const Outputs& outputs,
   StepState& state = iteration.state;
   const NodeItem& item = state.plan.nodes[ran.node];
   if (iteration.frame != nullptr || item.child >= 0) {
-    // The iteration may be reused from here on.
+    // Must be last, because the iteration may be reused afterwards.
     return state.loops.Propagate(ran, item, is_dead, outputs, ready);
   }
   const Edge* edge = state.plan.edges.data() + item.first_edge;

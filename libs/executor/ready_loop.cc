@@ -14,9 +14,9 @@
 namespace weft {
 namespace {
 
-// A hand-over to another thread costs at least about this much.
+// The minimum cost of handing a node over to another thread, approximately.
 constexpr uint64_t kHandOverNanoseconds = 10'000;
-// The input size at which a cheap kernel takes about as long.
+// The input size at which a cheap kernel takes about as long as a hand-over.
 constexpr uint64_t kHandOverBytes = 64 << 10;
 
 // Limits of a loop on a thread that reads from the bus: the inputs of a kernel,
@@ -37,8 +37,9 @@ Slot* InputsOf(const Ready& ready) {
   return ready.iteration->slots.get() + ItemOf(ready).first_input;
 }
 
-// The thread must wake up, and so must the consumer's thread afterwards. On a
-// virtual machine that takes longer than most nodes of a small model.
+// Returns the cost of a hand-over. The other thread must wake up, and so must
+// the consumer's thread afterwards. On a virtual machine that takes longer than
+// most nodes of a small model.
 uint64_t HandOverNanoseconds(const Scheduler& scheduler) {
   const PoolProgress* const pools = PoolProgress::Of(scheduler);
   if (pools == nullptr) return kHandOverNanoseconds;
@@ -55,7 +56,7 @@ void NoteCost(const NodeItem& item, absl::Duration took) {
                                std::memory_order_relaxed);
 }
 
-// Returns the expected duration of a run; the maximum before the first one.
+// Returns the expected duration of a run; before the first run, the maximum.
 uint64_t ExpectedNanoseconds(const NodeItem& item, const Slot* inputs) {
   if (!item.is_cheap) {
     const uint64_t cost = item.cost_or_zero();
@@ -64,15 +65,15 @@ uint64_t ExpectedNanoseconds(const NodeItem& item, const Slot* inputs) {
   return InputBytes(item, inputs) * kHandOverNanoseconds / kHandOverBytes;
 }
 
-// Returns the output of a Switch to which its value goes; -1: the kernel has an
-// error to report.
+// Returns the output of a Switch to which its value goes, or -1 if the kernel
+// must run to report an error.
 int OutputTaken(const Slot* inputs) {
   const Tensor& predicate = inputs[1].tensor;
   if (!predicate.shape().IsScalar()) return -1;
   return predicate.scalar<bool>() ? 1 : 0;
 }
 
-// Returns the input of a Merge that has a value; null: none has.
+// Returns the input of a Merge that has a value, or null.
 Slot* FindCome(Slot* inputs, int num_inputs) {
   for (Slot* input = inputs; input != inputs + num_inputs; ++input) {
     if (input->is_ref() || input->tensor.IsInitialized()) return input;
@@ -173,7 +174,9 @@ ReadyLoop* ReadyLoop::Current() { return current_loop; }
 
 void ContinueOnPool(StepState& state, const ReadyList& nodes) {
   if (nodes.size() == 1) {
-    // Small enough for the closure to need no memory.
+    // A single node is captured by value, which is small enough for the closure
+    // to
+    // need no memory.
     state.context.scheduler->Schedule(Pool::kCompute, [node = nodes[0]] {
       ReadyLoop loop(node.iteration->state, RunWhere::kPool);
       loop.Add({node});
@@ -190,7 +193,7 @@ void ContinueOnPool(StepState& state, const ReadyList& nodes) {
 }
 
 void ReadyLoop::Add(const ReadyList& nodes) {
-  // There is nothing else to do: run it here whatever its cost.
+  // If there is nothing else to do, the node runs here whatever its cost.
   if (nodes.size() == 1 && !HasMore()) return Keep(nodes[0]);
   for (const Ready& node : nodes) {
     if (where_ == RunWhere::kReader || !IsLong(node)) {
@@ -214,8 +217,8 @@ bool ReadyLoop::IsLong(const Ready& ready) const {
   return ExpectedNanoseconds(item, InputsOf(ready)) > kHandOverNanoseconds;
 }
 
-// For a long kernel: returns whether it takes longer than the way to another
-// thread and back, or would begin later here.
+// Returns whether a long-running node should run on another thread: it takes
+// longer than the hand-over, or would have to wait longer on this thread.
 bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
   const uint64_t most = HandOverNanoseconds(*state_.context.scheduler);
   return ExpectedNanoseconds(ItemOf(ready), InputsOf(ready)) > most ||
@@ -277,7 +280,8 @@ void ReadyLoop::RunNode(const Ready& ready) {
       if (item.num_consts > 0) return RunOnConst<kTraced>(ready, item);
       return CompleteInPlace<kTraced>(ready, item, {inputs, 1});
     case NodeKind::kSwitch: {
-      // A trace has all outputs, including a Merge's unused ones.
+      // A traced node always runs its kernel, because a trace has all outputs,
+      // including the unused ones of a Merge.
       const int taken = kTraced ? -1 : OutputTaken(inputs);
       if (taken < 0) return RunKernel<kTraced>(ready, item);
       return CompleteInPlace<kTraced>(ready, item, {inputs, 2, taken});
@@ -299,7 +303,8 @@ void ReadyLoop::RunNode(const Ready& ready) {
   }
 }
 
-// A forwarding node, or one that returns a constant, copies it.
+// Runs a forwarding node on a constant, or a node that returns a constant:
+// copies the constant.
 template <bool kTraced>
 void ReadyLoop::RunOnConst(const Ready& ready, const NodeItem& item) {
   const Slot& input = InputsOf(ready)[0];
@@ -317,8 +322,9 @@ bool ReadyLoop::MayTakeLong(const Ready& ready, const NodeItem& item) const {
          ExpectedNanoseconds(item, InputsOf(ready)) > kHandOverNanoseconds;
 }
 
-// A kernel that is much cheaper than a hand-over is timed in one run of eight:
-// reading the clock twice takes a tenth as long as many of them.
+// Returns whether this run of the node is timed. A kernel that is much cheaper
+// than a hand-over is timed in one run of eight, because reading the clock
+// twice takes a tenth of the time of many such kernels.
 bool ReadyLoop::IsTimed(const NodeItem& item) {
   if (item.cost == nullptr) return false;
   const uint32_t nanoseconds = item.cost_or_zero();
@@ -382,8 +388,8 @@ WhenLocked ReadyLoop::WhenLockedHere() const {
 
 template <bool kTraced>
 void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
-  // A node that is not cheap may do much before it waits: run a function's
-  // body.
+  // Sends held values first, because a node that is not cheap may do much
+  // before it waits, such as run a function's body.
   if (state_.outbox != nullptr && !item.is_cheap) state_.outbox->Flush();
   AsyncEntry& entry = ready.iteration->async_entries[item.async_index];
   entry.ready = ready;
@@ -397,9 +403,9 @@ void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
   ComputeAsync(item, entry);
 }
 
-// A kernel that throws has either kept `done`, which ends it, or lost it; so
-// has one that catches an exception of what it calls, perhaps before it drops
-// `done`.
+// Starts an asynchronous kernel. A kernel that throws has either kept `done`,
+// which will end it, or lost it. The same holds for a kernel that catches an
+// exception of a function that it calls, and then perhaps drops `done`.
 void ReadyLoop::ComputeAsync(const NodeItem& item, AsyncEntry& entry) {
   starting_ = &entry;
   const absl::Status status = CatchExceptions([&] {

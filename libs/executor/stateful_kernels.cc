@@ -7,8 +7,9 @@
 
 namespace weft {
 
-// `create` runs under the lock: two plans that are compiled at once must end
-// up with one kernel, and a constructor waits for nothing.
+// `create` runs under the lock, so that two plans that are compiled at the same
+// time get the same kernel. That is allowed because constructors of kernels do
+// not wait.
 absl::StatusOr<std::shared_ptr<OpKernel>> StatefulKernels::GetOrCreate(
     const std::string& name,
     const std::function<absl::StatusOr<std::unique_ptr<OpKernel>>()>& create) {

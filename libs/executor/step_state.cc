@@ -72,7 +72,7 @@ std::unique_ptr<Slot[]> StepState::TakeOutputs() {
   return std::unique_ptr<Slot[]>(spare);
 }
 
-// One is kept: most steps run on one thread.
+// Keeps one array of slots for reuse, because most steps run on one thread.
 void StepState::GiveBack(std::unique_ptr<Slot[]> outputs) {
   Slot* none = nullptr;
   if (spare_outputs_.compare_exchange_strong(none, outputs.get(),

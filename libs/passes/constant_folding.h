@@ -14,9 +14,9 @@
 
 namespace weft {
 
-// Computes the outputs of a node for these inputs, as on the node's device;
-// errors are harmless. Kernels are in another module of this layer, so it is
-// passed in.
+// Computes the outputs of a node for these inputs, as on the node's device.
+// After an error, the node is not folded. The function is a parameter because
+// this module does not run kernels.
 using NodeEvaluator = std::function<absl::StatusOr<std::vector<Tensor>>(
     const Node& node, absl::Span<const Tensor> inputs)>;
 

@@ -21,7 +21,8 @@ namespace weft {
 
 class GraphRewrite {
  public:
-  // `graph` is pruned and placed: nodes without consumers are its ends.
+  // `graph` must be pruned and placed, so that its nodes without consumers are
+  // the ends for which a step runs.
   explicit GraphRewrite(const Graph& graph);
 
   const Graph& graph() const { return graph_; }
@@ -29,26 +30,28 @@ class GraphRewrite {
   // The changes recorded so far. All nodes are the old graph's.
 
   bool IsPure(const Node& node) const { return pure_[node.id()]; }
-  // Its consumers take another node's outputs: it will be removed.
+  // Returns whether the node will be removed, because its consumers take
+  // another node's outputs.
   bool IsGone(const Node& node) const { return gone_[node.id()]; }
-  // It becomes a node of another op.
+  // Returns whether the node becomes a node of another op.
   bool IsReplaced(const Node& node) const { return replaced_.contains(&node); }
   bool IsEnd(const Node& node) const { return !uses_[node.id()].any; }
-  // This node must exist: it is next to control flow, whose meaning depends on
-  // its edges, or an error text would name it.
+  // Returns whether the node must stay, because it is next to control flow,
+  // whose meaning depends on its edges, or because an error text would name it.
   bool IsPinned(const Node& node) const { return uses_[node.id()].pinned; }
-  // The current source of an output's value.
+  // Returns the current source of an output's value.
   OutputTensor Resolve(OutputTensor output) const;
-  // The current inputs of the node.
+  // Return the current inputs of the node.
   int NumInputs(const Node& node) const;
   OutputTensor Input(const Node& node, int i) const;
-  // The control inputs of the node, in order of id. Constants without control
-  // inputs are always available, and left out.
+  // Returns the control inputs of the node, in order of id. Constants without
+  // control inputs are left out, because they are always available.
   std::vector<const Node*> ControlInputs(const Node& node) const;
 
-  // The value of an original or new constant output; otherwise null.
+  // Returns the value of the output if it is an original or new constant;
+  // otherwise null.
   const Tensor* ConstantValue(const OutputTensor& output) const;
-  // The same for one without control inputs.
+  // Like ConstantValue, for a constant without control inputs.
   const Tensor* FreeConstantValue(const OutputTensor& output) const;
 
   // Returns whether a node on the same device that does not consume the output
@@ -61,12 +64,13 @@ class GraphRewrite {
 
   // Recording changes.
 
-  // REQUIRES: MayBypass.
+  // Makes consumers of the node's only output take `to` instead. REQUIRES:
+  // MayBypass.
   void Bypass(const Node& node, const OutputTensor& to);
-  // Consumers of `node` take the same outputs of `other`, an older node.
+  // Makes consumers of `node` take the same outputs of `other`, an older node.
   void Merge(const Node& node, const Node& other);
-  // Nodes with a control input from the node, which has no outputs, get its
-  // only control input instead, or none.
+  // Removes a node that has no outputs: nodes with a control input from it get
+  // its only control input instead, or none.
   void RemoveControl(const Node& node);
   // Replaces the node by a constant for each of its outputs.
   void Fold(const Node& node, std::vector<Tensor> outputs);
