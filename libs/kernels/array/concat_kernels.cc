@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-// `axis` as a tensor that holds one integer.
+// Returns the axis from a tensor that holds one integer.
 absl::StatusOr<int64_t> ReadAxis(const Tensor& axis, absl::string_view name) {
   if (axis.rank() > 1 || axis.num_elements() != 1) {
     return absl::InvalidArgumentError(
@@ -43,14 +43,16 @@ absl::Status CheckJoins(const TensorShape& first, const TensorShape& other,
   return absl::OkStatus();
 }
 
-// The number of rows before `axis`, viewing the tensor as a matrix.
+// Returns the product of the dimensions before `axis`: the number of rows if
+// the tensor is viewed as a matrix.
 int64_t RowsBefore(const TensorShape& shape, int axis) {
   int64_t rows = 1;
   for (int i = 0; i < axis; ++i) rows *= shape.dim(i);
   return rows;
 }
 
-// The address and row size of a part whose elements are plain bytes.
+// BytesOfRows is the address and the row size of a part whose elements are
+// plain bytes.
 struct BytesOfRows {
   const char* data;
   int64_t length;
@@ -113,7 +115,7 @@ void JoinRowsOfBytes(OpKernelContext& context,
                });
 }
 
-// Each row of `output` is the concatenation of the parts' rows.
+// Sets each row of `output` to the concatenation of the parts' rows.
 absl::Status JoinRows(OpKernelContext& context,
                       const std::vector<const Tensor*>& parts, int64_t rows,
                       Tensor& output) {
@@ -135,7 +137,7 @@ absl::Status JoinRows(OpKernelContext& context,
   return absl::OkStatus();
 }
 
-// Values in inputs [begin, end), the axis in input `axis_input`.
+// Concatenates inputs [begin, end) along the axis in input `axis_input`.
 absl::Status Concat(OpKernelContext& context, int begin, int end,
                     int axis_input, absl::string_view axis_name) {
   ASSIGN_OR_RETURN(int64_t axis,

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Holds a reference to the value, so that no kernel writes to it.
+// ConstKernel holds a reference to the value, so that no kernel writes to the
+// value.
 class ConstKernel : public OpKernel {
  public:
   ConstKernel(const OpKernelConstruction& construction, Tensor value)
@@ -30,7 +31,7 @@ class ConstKernel : public OpKernel {
   const Tensor value_;
 };
 
-// Runs only if it was not fed.
+// PlaceholderKernel runs only if the placeholder was not fed, and fails.
 class PlaceholderKernel : public OpKernel {
  public:
   explicit PlaceholderKernel(const OpKernelConstruction& construction)

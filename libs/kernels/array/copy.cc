@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// The same pattern with the fewest dimensions: those of size 1 are removed, and
-// contiguous neighbors are joined.
+// Returns the same pattern with the fewest dimensions: dimensions of size 1 are
+// removed, and contiguous neighbors are joined.
 ElementPattern Simplify(const ElementPattern& pattern) {
   ElementPattern result;
   result.offset = pattern.offset;
@@ -68,7 +68,8 @@ bool IsEmpty(const ElementPattern& pattern) {
          pattern.dims.end();
 }
 
-// A constant stride lets the compiler copy whole vectors.
+// Copies a run. Common strides are written as constants, which lets the
+// compiler copy whole vectors.
 template <typename E>
 void ReadRun(const E* in, const Run& run, E* out) {
   if (run.stride == 1) {
@@ -187,7 +188,8 @@ void WritePattern(const E* in, const ElementPattern& pattern, E* out) {
 
 // The minimum number of bytes for which waking another thread pays off.
 constexpr int64_t kBytesPerThread = 128 << 10;
-// Several parts per thread, so that a late thread does not delay the others.
+// The number of parts per thread. There are several, so that a late thread does
+// not delay the others.
 constexpr int64_t kPartsPerThread = 4;
 // The rows of a transposed matrix that are read together.
 constexpr int64_t kRowsOfPart = 16;
@@ -268,7 +270,8 @@ void ForEachPart(Scheduler* scheduler, const ElementPattern& pattern,
   scheduler->ParallelFor(parts.count(), 1, std::ref(range));
 }
 
-// The memory of the strings in the pattern, with repetitions.
+// Returns the heap memory of the strings in the pattern, counting repeated ones
+// each time.
 size_t HeapBytesOf(absl::Span<const std::string> strings,
                    const ElementPattern& pattern) {
   const Run run = InnermostRun(pattern);

@@ -24,17 +24,17 @@ struct ElementPattern {
   int64_t offset = 0;
 };
 
-// Row-major strides of a shape.
+// Returns the row-major strides of a shape.
 Dims PackedStrides(absl::Span<const int64_t> dims);
 
-// The box of `dims` elements that begins at `begin` in a tensor of shape
-// `whole` and advances by `steps` in each dimension.
+// Returns the box of `dims` elements that begins at `begin` in a tensor of
+// shape `whole` and advances by `steps` in each dimension.
 ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
                           const Dims& steps, absl::Span<const int64_t> dims);
 
-// Broadcasts shape `from` to shape `to` as in NumPy: sizes of 1, and missing
-// leading dimensions, repeat. REQUIRES: `from` has no more dimensions than
-// `to`, and all other sizes are equal.
+// Returns the pattern that broadcasts shape `from` to shape `to` as in NumPy:
+// dimensions of size 1, and missing leading dimensions, repeat. REQUIRES:
+// `from` has no more dimensions than `to`, and all other sizes are equal.
 ElementPattern BroadcastPattern(absl::Span<const int64_t> from,
                                 absl::Span<const int64_t> to);
 
@@ -65,26 +65,30 @@ absl::Status CopyElements(HeapCharge& charge, const Tensor& in,
                           int64_t in_begin, int64_t count, Tensor& out,
                           int64_t out_begin);
 
-// All bits zero, or empty strings.
+// Sets all elements to zero, or to empty strings.
 absl::Status FillWithZeros(Tensor& tensor);
-// Sets all elements to the only one of `value`. REQUIRES: one dtype.
+// Sets all elements to the only element of `value`. REQUIRES: both have the
+// same dtype.
 absl::Status FillWithValue(const Tensor& value, Tensor& tensor);
 // Like FillWithValue for a kernel, with strings charged to the memory bound.
 absl::Status FillWithValue(OpKernelContext& context, const Tensor& value,
                            Tensor& tensor);
 
-// The elements of a tensor of any integer index type (int8 to int64), widened.
-// Returns INVALID_ARGUMENT for other types.
+// Returns the elements of a tensor of any integer index type (int8 to int64) as
+// int64. INVALID_ARGUMENT for other types.
 absl::StatusOr<Dims> IntegersOf(const Tensor& tensor);
 
-// The shape with these sizes; a scalar counts as a vector of one size, as in
-// old graphs. Returns INVALID_ARGUMENT for matrices, and for negative sizes.
+// Returns the shape with these sizes. A scalar counts as a vector of one size,
+// as in old graphs. INVALID_ARGUMENT for matrices, and for negative sizes.
 absl::StatusOr<TensorShape> ShapeFromDims(const Tensor& dims);
 
-// The coordinates of the element at a flat position, one for each dimension.
+// Writes the coordinates of the element at a flat position, one for each
+// dimension.
 void WriteCoordinates(const TensorShape& shape, int64_t position,
                       int64_t* coordinates);
-// "[1,0]": the coordinates of the element at a flat position; "" for scalars.
+// Returns the coordinates of the element at a flat position as text, for
+// example
+// "[1,0]"; "" for scalars.
 std::string CoordinatesOf(const TensorShape& shape, int64_t position);
 
 }  // namespace weft

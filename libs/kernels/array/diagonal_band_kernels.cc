@@ -64,7 +64,8 @@ struct DiagonalBand {
   template <typename Visit>
   void ForEach(const Alignment& align, int64_t elements,
                const Visit& visit) const {
-    // There may be any number of empty diagonals.
+    // Empty diagonals are skipped at once, because there may be any number of
+    // them.
     if (longest() == 0) return;
     const int64_t band_size = count() * longest();
     const int64_t matrix_size = rows * columns;
@@ -104,7 +105,7 @@ struct DiagonalBand {
   }
 };
 
-// A single number, or the lowest and the highest.
+// Reads the input `k`: a single diagonal, or the lowest and the highest one.
 absl::Status ReadDiagonals(const Tensor& k, DiagonalBand& band) {
   const auto values = k.flat<int32_t>();
   if (k.rank() > 1) {
@@ -134,8 +135,8 @@ absl::Status CheckRank(const Tensor& tensor, absl::string_view what,
                    "-dim, received shape: ", tensor.shape().ToString()));
 }
 
-// The main diagonals of the matrices of `input`. REQUIRES: at least two
-// dimensions.
+// Returns the band of the main diagonals of the matrices of `input`. REQUIRES:
+// `input` has at least two dimensions.
 DiagonalBand BandOf(const Tensor& input) {
   DiagonalBand band;
   band.rows = input.dim(input.rank() - 2);
@@ -215,8 +216,8 @@ class MatrixDiagBandKernel : public OpKernel {
   }
 
  private:
-  // Sizes of -1 become the smallest that hold the diagonals; if both are -1,
-  // the matrix is square.
+  // Reads the sizes of the matrix. Sizes of -1 become the smallest that hold
+  // the diagonals; if both are -1, the matrix is square.
   static absl::Status ReadSizes(const OpKernelContext& context,
                                 DiagonalBand& band) {
     const Tensor& input = context.input(0);
@@ -302,8 +303,8 @@ class MatrixSetDiagKernel : public OpKernel {
   }
 
  private:
-  // The last dimensions of `diagonal` are the rows of the band, or, for one
-  // diagonal, only the last one.
+  // Checks the shape of `diagonal`. Its last two dimensions are the rows of the
+  // band; for a single diagonal, its last dimension is the diagonal.
   static absl::Status CheckDiagonal(const TensorShape& input,
                                     const TensorShape& diagonal,
                                     const DiagonalBand& band) {

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// The diagonals of `batch` matrices with `rows` rows and `cols` columns.
+// Returns the pattern of the diagonals of `batch` matrices with `rows` rows and
+// `cols` columns.
 ElementPattern DiagonalPattern(int64_t batch, int64_t rows, int64_t cols) {
   ElementPattern pattern;
   pattern.dims = {batch, std::min(rows, cols)};
@@ -20,7 +21,7 @@ ElementPattern DiagonalPattern(int64_t batch, int64_t rows, int64_t cols) {
   return pattern;
 }
 
-// Zeros of `shape` with input 0 on the diagonals.
+// Sets the output to zeros with input 0 on the diagonals.
 absl::Status PutOnDiagonals(OpKernelContext& context, const Dims& dims,
                             const ElementPattern& pattern) {
   ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
@@ -117,7 +118,8 @@ class MatrixDiagPartKernel : public OpKernel {
   }
 };
 
-// Sets elements outside of the band to zero; a negative width keeps that side.
+// MatrixBandPartKernel sets elements outside of the band to zero. A negative
+// width keeps all elements on that side.
 class MatrixBandPartKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -167,7 +169,7 @@ class MatrixBandPartKernel : public OpKernel {
           absl::StrCat(name, " must be negative or less or equal to number of ",
                        of, " (", largest, ") got: ", values[0]));
     }
-    // No band is wider than all rows and columns together.
+    // A negative width becomes larger than any number of rows and columns.
     return values[0] < 0 ? (int64_t{1} << 62) : values[0];
   }
 };

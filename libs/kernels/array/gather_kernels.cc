@@ -22,8 +22,9 @@ int64_t Product(const TensorShape& shape, int begin, int end) {
   return product;
 }
 
-// A gather as boxes: params are [batch, outer, rows, inner], indices
-// [batch, count], the result is [batch, outer, count, inner].
+// The sizes of a gather, viewed as boxes: params are [batch, outer, rows,
+// inner], indices [batch, count], and the result is [batch, outer, count,
+// inner].
 struct GatherSizes {
   int64_t batch = 1;
   int64_t outer = 1;
@@ -60,12 +61,14 @@ void ForEachRow(const E* params, const Dims& indices, const GatherSizes& sizes,
   }
 }
 
-// Rows of plain bytes, `bytes` each, on as many threads as the work justifies.
+// Copies rows of plain bytes, `bytes` each, on as many threads as the work
+// justifies.
 template <typename Index>
 void CopyPlainRows(OpKernelContext& context, const Index* indices,
                    const GatherSizes& sizes, int64_t bytes, char* out) {
   const char* const params = static_cast<const char*>(context.input(0).data());
-  // Consecutive rows of the result; the rows of one box share a table.
+  // Copies consecutive rows of the result. The rows of one box have the same
+  // table.
   const auto copy = [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t box = begin / sizes.count, i = begin % sizes.count;
@@ -102,7 +105,8 @@ absl::Status CheckBatch(const TensorShape& params, const TensorShape& indices,
   return absl::OkStatus();
 }
 
-// params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]
+// Returns params.shape[:axis] + indices.shape[batch_dims:] +
+// params.shape[axis + 1:].
 absl::StatusOr<TensorShape> GatheredShape(const TensorShape& params,
                                           const TensorShape& indices, int axis,
                                           int batch_dims) {
@@ -125,8 +129,8 @@ GatherSizes SizesOf(const TensorShape& params, const TensorShape& indices,
   return sizes;
 }
 
-// For rows that are copied as objects, and for index types without loops of
-// their own.
+// Gathers rows that are copied as objects, and rows with index types that have
+// no loop of their own.
 absl::Status GatherObjects(OpKernelContext& context, const GatherSizes& sizes,
                            const TensorShape& result) {
   const Tensor& params = context.input(0);
@@ -177,7 +181,7 @@ absl::Status GatherAlong(OpKernelContext& context, int axis, int batch_dims) {
       });
 }
 
-// Gather and GatherV2.
+// The kernel of Gather and GatherV2.
 class GatherKernel : public OpKernel {
  public:
   explicit GatherKernel(const OpKernelConstruction& construction)

@@ -12,7 +12,8 @@ namespace {
 
 using Integers = TypeList<int32_t, int64_t, int8_t, int16_t, uint8_t, uint16_t>;
 
-// The number of the slice selected by a tuple; -1 if it is out of range.
+// Returns the number of the slice that a tuple selects, or -1 if the tuple is
+// out of range.
 template <typename T>
 int64_t SliceOf(const TensorShape& shape, absl::Span<const T> index) {
   int64_t slice = 0;
@@ -25,7 +26,7 @@ int64_t SliceOf(const TensorShape& shape, absl::Span<const T> index) {
   return slice;
 }
 
-// "[1,0] = [7, 8]": tuple i.
+// Returns a description of tuple i: "[1,0] = [7, 8]".
 template <typename T>
 std::string Tuple(TensorShape indices, int64_t i, absl::Span<const T> index) {
   indices.RemoveDim(indices.rank() - 1);
@@ -60,7 +61,8 @@ absl::StatusOr<NdSlices> FindSlices(HeapCharge& charge,
   const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
   NdSlices result;
   for (int i = depth; i < shape.rank(); ++i) result.inner *= shape.dim(i);
-  // Many empty indices of an empty tensor: nothing needs a check or a copy.
+  // Empty tuples of an empty tensor, of which there may be many, need no check
+  // and no copy.
   if (depth == 0 && result.inner == 0) return result;
   result.count = 1;
   for (int i = 0; i + 1 < indices.rank(); ++i) result.count *= indices.dim(i);

@@ -18,7 +18,8 @@
 namespace weft {
 
 struct NdSlices {
-  // The number of the slice selected by tuple `i`; -1 if it is out of range.
+  // Returns the number of the slice that tuple `i` selects, or -1 if the tuple
+  // is out of range.
   int64_t slice(int64_t i) const { return numbers.empty() ? 0 : numbers[i]; }
 
   int64_t count = 0;  // tuples
@@ -31,17 +32,18 @@ struct NdSlices {
 // Returns whether an out-of-range tuple is ignored instead of an error.
 bool IgnoresBadIndices(const OpKernelConstruction& construction);
 
-// The shape of all slices selected from a tensor of shape `params`.
+// Returns the shape of all slices that are selected from a tensor of shape
+// `params`.
 absl::StatusOr<TensorShape> ShapeOfSlices(const TensorShape& params,
                                           const TensorShape& indices);
-// The selected slices; `node` is for error texts. REQUIRES: ShapeOfSlices is
-// OK.
+// Returns the selected slices. `node` is for error texts. REQUIRES:
+// ShapeOfSlices is OK.
 absl::StatusOr<NdSlices> SlicesToGather(HeapCharge& charge,
                                         const TensorShape& params,
                                         const Tensor& indices, bool ignores_bad,
                                         const std::string& node);
 
-// The slices of a tensor of shape `target` that updates of that shape go to.
+// Returns the slices of a tensor of shape `target` to which the updates go.
 absl::StatusOr<NdSlices> SlicesToScatter(HeapCharge& charge,
                                          const TensorShape& target,
                                          const Tensor& indices,

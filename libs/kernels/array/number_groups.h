@@ -15,7 +15,9 @@
 
 namespace weft {
 
-// Groups reserved initially; a few values may occur many times.
+// The maximum number of groups for which memory is reserved initially. There
+// may be far fewer groups than numbers, because a few values may occur many
+// times.
 inline constexpr int64_t kMaxReserved = 1 << 16;
 // Batches with this many ids allocate no memory: a step of a model with many
 // features has dozens of such batches.

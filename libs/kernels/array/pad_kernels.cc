@@ -56,7 +56,8 @@ absl::StatusOr<TensorShape> PaddedShape(const TensorShape& input,
   return TensorShape::Create(dims);
 }
 
-// Pad and PadV2, whose third input is the value.
+// The kernel of Pad and PadV2. The third input of PadV2 is the value of the
+// padding.
 class PadKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -92,7 +93,8 @@ class PadKernel : public OpKernel {
 // in the inner tensor, in elements.
 using MirrorTables = std::vector<std::vector<int64_t>>;
 
-// `edge`: 1 when the outermost element is not repeated (REFLECT), else 0.
+// Returns the tables. `edge` is 1 if the outermost element is not repeated
+// (REFLECT), otherwise 0.
 MirrorTables MakeMirrorTables(const TensorShape& inner,
                               const Paddings& paddings, int64_t edge) {
   const Dims strides = PackedStrides(inner.dims());

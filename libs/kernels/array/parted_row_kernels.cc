@@ -32,7 +32,8 @@ struct PartAndRow {
 };
 
 PartAndRow Divide(int64_t id, int64_t parts) {
-  // Dividing 32-bit numbers takes a fraction of the time.
+  // Small numbers are divided as 32-bit numbers, which takes a fraction of the
+  // time.
   constexpr int64_t kSmall = std::numeric_limits<uint32_t>::max();
   if (id >= 0 && id <= kSmall && parts <= kSmall) {
     const auto x = static_cast<uint32_t>(id), n = static_cast<uint32_t>(parts);
@@ -201,11 +202,11 @@ class GatherStitchedKernel : public OpKernel {
     return context.AllocateOutput(0, shape);
   }
 
-  // The address of each row.
+  // Returns the address of each row.
   static absl::StatusOr<std::vector<const char*>> SourcesOf(
       const OpKernelContext& context, int parts, int64_t rows, int64_t bytes) {
-    // Bounded by the number of positions, so that an index cannot cause a large
-    // allocation.
+    // The number of rows is bounded by the number of positions, so that an
+    // index cannot cause a large allocation.
     int64_t given = 0;
     for (int i = 0; i < parts; ++i) given += context.input(i).num_elements();
     if (given != rows) {
@@ -287,8 +288,9 @@ class SumToPartsKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Threads divide the columns, so that the order of sums is always the same,
-  // by pairs of cache lines, which the processor fetches together.
+  // Sums the columns on several threads. Each thread has some of the columns,
+  // so that the order of additions is always the same. Columns are divided by
+  // pairs of cache lines, because the processor fetches these together.
   template <typename T>
   static void SumColumns(OpKernelContext& context, const T* data,
                          absl::Span<const int32_t> ids, int64_t row,

@@ -41,7 +41,7 @@ class DynamicPartitionKernel : public OpKernel {
   }
 
  private:
-  // For rows of the size of a number, such as ids.
+  // Divides rows of the size of a number, such as ids.
   template <typename Word>
   static void DivideWords(const Tensor& data, const Tensor& partitions,
                           const std::vector<Tensor*>& outputs) {
@@ -69,7 +69,8 @@ class DynamicPartitionKernel : public OpKernel {
   }
 };
 
-// Later rows win. Rows without data are zero.
+// DynamicStitchKernel sets rows of the output. If several rows have the same
+// position, the last one is used. Rows without data are zero.
 class DynamicStitchKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -114,7 +115,8 @@ class DynamicStitchKernel : public OpKernel {
     kEachOnce,  // exactly once: any order gives the same result
   };
 
-  // Rows [begin, end) of an input, of plain bytes.
+  // Copies rows [begin, end) of an input, which are plain bytes, to their
+  // places.
   static void ScatterRows(const Tensor& data, absl::Span<const int32_t> places,
                           int64_t begin, int64_t end, int64_t bytes,
                           Tensor& output) {

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// The whole tensor, with the marked dimensions reversed.
+// Returns the pattern of the whole tensor with the marked dimensions reversed.
 ElementPattern ReversedPattern(const TensorShape& shape,
                                const std::vector<bool>& reversed) {
   ElementPattern pattern;
@@ -37,7 +37,7 @@ absl::Status ReverseDims(OpKernelContext& context,
                          ReversedPattern(input.shape(), reversed), *output);
 }
 
-// The dimensions are marked by bools.
+// The kernel of Reverse, whose second input marks the dimensions by bools.
 class ReverseKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -59,7 +59,7 @@ class ReverseKernel : public OpKernel {
   }
 };
 
-// The dimensions are listed.
+// The kernel of ReverseV2, whose second input lists the dimensions.
 class ReverseV2Kernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -174,7 +174,8 @@ class RollKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // The shift of each dimension, reduced to less than its size.
+  // Returns the shift of each dimension, reduced to less than the dimension's
+  // size.
   static absl::StatusOr<Dims> ShiftsOf(const OpKernelContext& context) {
     const TensorShape& shape = context.input(0).shape();
     ASSIGN_OR_RETURN(const Dims shifts, IntegersOf(context.input(1)));
@@ -193,8 +194,8 @@ class RollKernel : public OpKernel {
     return sums;
   }
 
-  // `last` is the last shifted dimension: the elements of one step of it are
-  // copied together, in two pieces.
+  // Copies the shifted rows. `last` is the last shifted dimension; its elements
+  // are copied together, in two pieces.
   static void CopyRows(const Tensor& input, const Dims& shifts, int last,
                        Tensor& output) {
     const Dims strides = PackedStrides(input.shape().dims());

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-// Addition for types without a suitable "+".
+// Sum adds values of types that have no suitable "+".
 bool Sum(bool a, bool b) { return a || b; }
 std::string Sum(const std::string& a, const std::string& b) { return a + b; }
 template <typename T>
@@ -23,7 +23,7 @@ T Sum(T a, T b) {
   return AddElements(a, b);
 }
 
-// The combination of an element with an update.
+// These classes combine an element with an update.
 struct ScatterAddOp {
   template <typename T>
   static T Apply(const T& x, const T& update) {
@@ -100,7 +100,8 @@ class ScatterNdKernel : public OpKernel {
   const bool ignores_bad_;
 };
 
-// Writes to a copy of input 0, or in place if it is not held elsewhere.
+// TensorScatterKernel writes to a copy of input 0, or in place if nothing else
+// holds the input.
 class TensorScatterKernel : public OpKernel {
  public:
   explicit TensorScatterKernel(const OpKernelConstruction& construction)
@@ -125,7 +126,7 @@ class TensorScatterKernel : public OpKernel {
   }
 
  private:
-  // The indices as a matrix of tuples, or with more dimensions.
+  // Returns the indices as tuples: a matrix, or a tensor of higher rank.
   virtual absl::StatusOr<Tensor> ReadIndices(const Tensor& indices) const {
     return indices;
   }
@@ -214,7 +215,8 @@ class NonAliasingAddKernel
   }
 };
 
-// An unknown policy is an error of the node.
+// Makes a kernel with the attr `bad_indices_policy`. An unknown policy is an
+// error of the node.
 template <typename Kernel>
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeWithPolicy(
     const OpKernelConstruction& construction) {

@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-// The largest position may not fit the index type.
+// Returns an error if a position does not fit into the index type.
 template <typename I>
 absl::Status CheckIsIndex(int64_t position) {
   if (position <= std::numeric_limits<I>::max()) return absl::OkStatus();
@@ -80,8 +80,8 @@ class BoundKernel : public OpKernel {
   }
 };
 
-// NaN sorts last: nth_element needs a strict order, and otherwise reads out of
-// bounds.
+// Returns whether a < b, where NaN is larger than all numbers: nth_element
+// needs a strict order, and would otherwise read out of bounds.
 template <typename T>
 bool IsLess(T a, T b) {
   const auto x = static_cast<Wide<T>>(a), y = static_cast<Wide<T>>(b);
@@ -134,7 +134,8 @@ class NthElementKernel : public OpKernel {
   }
 
  private:
-  // REQUIRES: at least one row.
+  // Sets each element of the output to number `n` of a row in sorted order.
+  // REQUIRES: there is at least one row.
   template <typename T>
   static void Choose(const Tensor& input, int64_t n, Tensor& output) {
     const int64_t size = input.dim(input.rank() - 1);
@@ -196,7 +197,7 @@ class UnravelIndexKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // The product of the dims, which must fit into `type`.
+  // Returns the product of the dims, which must fit into `type`.
   static absl::StatusOr<int64_t> CountPlaces(const Dims& dims, DataType type) {
     int64_t total = 1;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -270,7 +271,7 @@ class HistogramKernel : public OpKernel {
   }
 
  private:
-  // Computed as doubles, because differences may overflow the type.
+  // Returns the difference as a double, because it may overflow the type.
   template <typename T>
   static double Distance(T from, T to) {
     return static_cast<double>(to) - static_cast<double>(from);
