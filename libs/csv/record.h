@@ -5,6 +5,8 @@
 // and may contain delimiters and line ends, and each quote written twice. A
 // quote within an unquoted field is an error.
 //
+// TensorFlow has two rules for line ends, one for the records of DecodeCSV and
+// one for the files of CSVDataset. There is a function for each.
 //
 // Threads: stateless functions; CsvFields is thread-compatible.
 #ifndef WEFT_LIBS_CSV_RECORD_H_

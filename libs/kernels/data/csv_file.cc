@@ -7,7 +7,7 @@
 #include "libs/base/status.h"
 #include "libs/csv/field.h"
 #include "libs/kernels/common/number_types.h"
-#include "libs/kernels/parsing/csv_field_types.h"
+#include "libs/kernels/parsing/csv_columns.h"
 
 namespace weft {
 

@@ -18,7 +18,7 @@
 #include "libs/csv/record.h"
 #include "libs/kernels/common/number_types.h"
 #include "libs/kernels/common/string_charge.h"
-#include "libs/kernels/parsing/csv_field_types.h"
+#include "libs/kernels/parsing/csv_columns.h"
 #include "libs/kernels/string/string_kernels.h"
 #include "libs/tensor/heap_charge.h"
 
@@ -30,16 +30,8 @@ constexpr int64_t kBlockRows = 32;
 
 absl::Status CheckDefaults(const OpKernelContext& context) {
   for (int i = 1; i < context.num_inputs(); ++i) {
-    const Tensor& value = context.input(i);
-    if (value.rank() > 1) {
-      return absl::InvalidArgumentError(
-          "Each record default should be at most rank 1");
-    }
-    if (value.num_elements() > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("There should only be 1 default per field but field ",
-                       i - 1, " has ", value.num_elements()));
-    }
+    RETURN_IF_ERROR(
+        CheckCsvDefault(context.input(i), static_cast<size_t>(i) - 1));
   }
   return absl::OkStatus();
 }
@@ -49,8 +41,8 @@ class DefaultsCharge {
  public:
   explicit DefaultsCharge(HeapCharge& charge) : charge_(charge) {}
 
-  // Adds one more copy of a string; numbers need nothing. RESOURCE_EXHAUSTED
-  // beyond the memory bound.
+  // Charges one more copy of a string. RESOURCE_EXHAUSTED beyond the memory
+  // bound. Numbers need no charge.
   absl::Status Add(const std::string& text) {
     const size_t bytes = HeapCharge::BytesOfString(text.size());
     if (bytes == 0) return absl::OkStatus();

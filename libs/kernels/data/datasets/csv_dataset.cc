@@ -4,6 +4,7 @@
 #include "libs/kernels/data/csv_file.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/parsing/csv_columns.h"
 
 namespace weft {
 namespace {
@@ -63,15 +64,7 @@ absl::Status CheckColumns(const CsvOptions& options, const DatasetOp& op) {
   for (size_t i = 0; i < options.defaults.size(); ++i) {
     const Tensor& value = options.defaults[i];
     types.push_back(value.dtype());
-    if (value.rank() > 1) {
-      return absl::InvalidArgumentError(
-          "Each record default should be at most rank 1");
-    }
-    if (value.num_elements() > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("There should only be 1 default per field but field ", i,
-                       " has ", value.num_elements()));
-    }
+    RETURN_IF_ERROR(CheckCsvDefault(value, i));
   }
   return CheckElementTypes(op.element, types);
 }
