@@ -2,7 +2,6 @@
 // the names and types that an Estimator's input function infers, which must
 // agree with CSVDataset.
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +23,6 @@ namespace {
 using ops::Dataset;
 using Json = nlohmann::json;
 using Values = std::vector<Output>;
-using Types = std::map<std::string, std::string>;
 
 constexpr char kPath[] = "/data/odd.csv";
 constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
